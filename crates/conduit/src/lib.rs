@@ -1,0 +1,1 @@
+//! The library face for authors and the stock binary.

@@ -1,0 +1,3 @@
+//! The stock binary: the demo server in every role.
+
+fn main() {}

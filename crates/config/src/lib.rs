@@ -1,0 +1,1 @@
+//! The configuration file: its words, defaults, origins, secrets.

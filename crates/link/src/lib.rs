@@ -1,0 +1,1 @@
+//! Frames, messages and sockets between our own processes.

@@ -1,0 +1,1 @@
+//! MCP on the wire: envelope, eras, shapers; no clock, no I/O.

@@ -1,0 +1,1 @@
+//! The actors that answer requests in one process.

@@ -1,0 +1,1 @@
+//! Sessions (and, later, tasks), durable in SQLite.

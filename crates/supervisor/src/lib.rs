@@ -1,0 +1,1 @@
+//! The operating-system processes: start, watch, kill, reap, replace.

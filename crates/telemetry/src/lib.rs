@@ -1,0 +1,1 @@
+//! Events, the table of metrics, the sink, logging, exposition.

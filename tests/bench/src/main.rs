@@ -1,0 +1,3 @@
+//! Drives the release binary beside a bare hyper server.
+
+fn main() {}

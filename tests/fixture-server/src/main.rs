@@ -1,0 +1,3 @@
+//! A server for the tests, made only of the public API.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! Whole-system suites and the rules of the repository.
