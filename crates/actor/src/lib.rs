@@ -24,7 +24,7 @@ mod seat;
 mod tree;
 
 pub use self::seat::{AskError, Reply, Seat, Vacant};
-pub use self::tree::{ChildView, Tree, TreeOptions};
+pub use self::tree::{ChildView, SpawnFailed, Tree, TreeOptions};
 
 /// One concern that handles one message at a time.
 pub trait Actor: Send + 'static {

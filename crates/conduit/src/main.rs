@@ -1,3 +1,7 @@
 //! The stock binary: the demo server in every role.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    conduit::run(conduit::demo::server())
+}

@@ -1,7 +1,7 @@
 //! What our processes say to each other.
 //!
 //! Every conversation has a direction in its name. Calls have an answer, events
-//! have none; both travel in frames (see [`frame`](crate::frame)). All processes
+//! have none; both travel in frames (see `frame.rs`). All processes
 //! of one tree run the same executable (they compare build ids when they meet),
 //! so these types may change from build to build without versions of their own.
 

@@ -1,1 +1,45 @@
-//! The actors that answer requests in one process.
+//! The actors that answer requests in one gateway.
+//!
+//! A transport hands each message to [`Gateway::submit`] and gets a [`Reply`]
+//! back. In between: admission (a permit, or a refusal), the dispatcher actor
+//! (parse, classify, route; cheap methods are answered there), the pipeline (one
+//! guarded task per call, on the loop for `inline` tools and on the worker pool
+//! for all others), and the responder, which turns the first thing that the call
+//! emits into one JSON body or into a stream.
+//!
+//! # The tree
+//!
+//! | actor | knows | when it fails |
+//! |---|---|---|
+//! | `dispatcher` | nothing | requests in its mailbox are refused with 503 |
+//! | `cancellation` | the sweep; the map outlives it | nothing is lost |
+//! | `sessions` | touches not yet sent; the cache outlives it | touches since the last batch |
+//! | `streams` | open session streams | they end, clients open them again |
+//!
+//! The order of the end: stop admitting, let calls finish within their grace, stop
+//! what is left with an answer, end the streams, stop the actors.
+//!
+//! Not here: HTTP, pipes, sockets, and what a message looks like on the wire.
+
+mod admission;
+mod call;
+mod cancellation;
+mod dispatcher;
+mod exchange;
+mod gateway;
+mod hosted;
+mod mail;
+mod outbox;
+mod responder;
+mod route;
+mod sessions;
+mod streams;
+mod watchdog;
+mod workers;
+
+pub use self::cancellation::AddressScope;
+pub use self::exchange::{Accepts, Head, MessageReply, Reply};
+pub use self::gateway::{Drained, Gateway, Options, SessionError, StartError};
+pub use self::hosted::{HostError, Hosted};
+pub use self::outbox::Events;
+pub use self::streams::SessionStream;

@@ -1,1 +1,46 @@
 //! The operating-system processes: start, watch, kill, reap, replace.
+//!
+//! The supervisor of `conduit up` owns the listening socket and the state
+//! directory, and one child process for each slot: the store, the hubs, the
+//! gateways. It never holds a request.
+//!
+//! ```text
+//! Claim::take ── bind ── Supervisor::start ── Board (status, readiness, metrics)
+//!                             └── stop: gateways, hubs, store
+//! ```
+//!
+//! Two actors do the work. `children` starts, watches and replaces; its decisions
+//! are in the pure files `slot` and `roster`. `prober` asks each gateway every
+//! second whether its real pipeline answers.
+//!
+//! # Bounds
+//!
+//! One process and one task for each slot; one open probe for each gateway; four
+//! scrapes at a time. A stop takes the graces of the three kinds, and after each
+//! [`Options::kill_after`] at most.
+//!
+//! Not here: signals (the caller turns them into [`Supervisor::stop`] and
+//! [`Killer::kill`]), the admin port (it shows what [`Board`] knows), and what
+//! a child does when its supervisor is gone (it drains and ends by itself).
+
+mod balance;
+mod bind;
+mod board;
+mod children;
+mod claim;
+mod collect;
+mod error;
+mod house;
+mod plan;
+mod prober;
+mod report;
+mod spawn;
+mod supervisor;
+mod table;
+
+pub use self::bind::bind;
+pub use self::board::{Board, NotReady, ProbeView, SlotView, Status};
+pub use self::claim::Claim;
+pub use self::error::Error;
+pub use self::plan::{Options, Plan};
+pub use self::supervisor::{Killer, Supervisor};

@@ -1,0 +1,214 @@
+//! The command line, the same for the stock binary and for every author's.
+//!
+//! Its options are settings of the configuration under shorter names; what they may
+//! be is for `conduit-config` to say.
+
+#[cfg(test)]
+mod tests;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use clap::error::ErrorKind;
+use clap::{ArgAction, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use conduit_config::{Flag, Sources};
+use conduit_link::{Role, Slot};
+use uuid::Uuid;
+
+/// Who speaks to the shell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Program {
+    /// The name of the executable, in messages and in the help.
+    pub(crate) name: String,
+    /// What stands behind the name in `--version`.
+    pub(crate) version: &'static str,
+}
+
+/// What the shell asks for.
+#[derive(Debug)]
+pub(crate) struct Args {
+    /// What to do.
+    pub(crate) command: Command,
+    options: Options,
+}
+
+/// What to do.
+#[derive(Debug, PartialEq, Eq, Subcommand)]
+pub(crate) enum Command {
+    /// Starts all processes and serves until told to stop (the default)
+    Up,
+    /// Prints every setting with its value and where it comes from
+    Config,
+    /// Explains an error code, or lists them all
+    Explain {
+        /// The code, such as CONFIG-002
+        code: Option<String>,
+    },
+    /// Answers MCP requests; started by the supervisor.
+    #[command(hide = true)]
+    Gateway(Child),
+    /// Carries news between gateways; started by the supervisor.
+    #[command(hide = true)]
+    Hub(Child),
+    /// Keeps sessions and tasks; started by the supervisor.
+    #[command(hide = true)]
+    Store(Child),
+}
+
+/// What a supervisor tells a child on its command line. The settings follow on
+/// standard input.
+#[derive(Clone, Debug, PartialEq, Eq, clap::Args)]
+pub(crate) struct Child {
+    /// The place in the tree that it fills
+    #[arg(long, value_name = "NAME")]
+    pub(crate) slot: Slot,
+    /// Names this life of the process
+    #[arg(long, value_name = "UUID")]
+    pub(crate) life: Uuid,
+    /// The folder of the sockets between the processes
+    #[arg(long, value_name = "DIR")]
+    pub(crate) run_dir: PathBuf,
+}
+
+impl Program {
+    /// Takes the name from the first argument, as the shell gave it.
+    pub(crate) fn of(arguments: &[OsString]) -> Self {
+        let name = arguments
+            .first()
+            .and_then(|path| Path::new(path).file_name())
+            .map_or_else(|| STOCK.into(), |name| name.to_string_lossy());
+        Self {
+            version: if name == STOCK { VERSION } else { BUILT_WITH },
+            name: name.into_owned(),
+        }
+    }
+}
+
+impl Args {
+    /// Understands the arguments, of which the first is the program itself.
+    ///
+    /// # Errors
+    ///
+    /// Also for `--help` and `--version`: `exit::usage` tells them from mistakes.
+    pub(crate) fn read(program: &Program, arguments: &[OsString]) -> Result<Self, clap::Error> {
+        let mut parser = Line::command()
+            .bin_name(&program.name)
+            .display_name(&program.name)
+            .version(program.version);
+        let line = parser
+            .try_get_matches_from_mut(arguments)
+            .and_then(|matches| Line::from_arg_matches(&matches))?;
+        let command = line.command.unwrap_or(Command::Up);
+        if command.is_of_another_role() {
+            let mistake = "the slot belongs to another role";
+            return Err(parser.error(ErrorKind::ValueValidation, mistake));
+        }
+        Ok(Self {
+            command,
+            options: line.options,
+        })
+    }
+
+    /// Returns what the settings are to be loaded from: the options given here, and
+    /// the environment of this process.
+    pub(crate) fn sources(&self) -> Sources {
+        Sources {
+            file: self.options.config.clone(),
+            flags: self.options.flags(),
+            ..Sources::from_process()
+        }
+    }
+}
+
+// === Behind the command line ===
+
+/// The name of the stock binary.
+const STOCK: &str = "conduit";
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+const BUILT_WITH: &str = concat!("(Conduit ", env!("CARGO_PKG_VERSION"), ")");
+
+/// Serves the Model Context Protocol from a tree of supervised processes
+#[derive(Debug, Parser)]
+struct Line {
+    #[command(flatten)]
+    options: Options,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, clap::Args)]
+struct Options {
+    /// Reads settings from this file (TOML)
+    #[arg(long, global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Serves MCP at this address, such as 127.0.0.1:8080; port 0 takes any
+    #[arg(long, global = true, value_name = "ADDR")]
+    listen: Option<String>,
+    /// Serves metrics and status at this address, such as 127.0.0.1:9464
+    #[arg(long, global = true, value_name = "ADDR")]
+    admin: Option<String>,
+    /// Keeps sessions, tasks and sockets in this folder
+    #[arg(long, global = true, value_name = "DIR")]
+    state_dir: Option<String>,
+    /// Writes the log for people or for machines
+    #[arg(long, global = true, value_name = "text|json")]
+    log_format: Option<String>,
+    /// Logs more; twice, everything
+    #[arg(short, long, global = true, action = ArgAction::Count)]
+    verbose: u8,
+    /// Sets any key of the configuration file; may be repeated
+    #[arg(long, global = true, value_name = "TABLE.KEY=VALUE", value_parser = assignment)]
+    set: Vec<(String, String)>,
+}
+
+impl Command {
+    fn is_of_another_role(&self) -> bool {
+        let (child, role) = match self {
+            Self::Up | Self::Config | Self::Explain { .. } => return false,
+            Self::Gateway(child) => (child, Role::Gateway),
+            Self::Hub(child) => (child, Role::Hub),
+            Self::Store(child) => (child, Role::Store),
+        };
+        child.slot.role != role
+    }
+}
+
+impl Options {
+    /// Returns the settings that the options make. `--set` comes last: it is the most
+    /// explicit one.
+    fn flags(&self) -> Vec<Flag> {
+        let level = match self.verbose {
+            0 => None,
+            1 => Some("debug"),
+            _ => Some("trace"),
+        };
+        let named = [
+            ("--listen", "http.listen", self.listen.as_deref()),
+            ("--admin", "admin.listen", self.admin.as_deref()),
+            ("--state-dir", "state.dir", self.state_dir.as_deref()),
+            ("--log-format", "log.format", self.log_format.as_deref()),
+            ("-v", "log.level", level),
+        ];
+        let named = named
+            .into_iter()
+            .filter_map(|(option, path, text)| Some(flag(option, path, text?)));
+        let set = self
+            .set
+            .iter()
+            .map(|(path, text)| flag("--set", path, text));
+        named.chain(set).collect()
+    }
+}
+
+fn flag(option: &'static str, path: &str, text: &str) -> Flag {
+    Flag {
+        option,
+        path: path.to_owned(),
+        text: text.to_owned(),
+    }
+}
+
+fn assignment(text: &str) -> Result<(String, String), &'static str> {
+    let (path, value) = text.split_once('=').ok_or("there is no `=`")?;
+    Ok((path.trim().to_owned(), value.to_owned()))
+}

@@ -1,0 +1,45 @@
+//! The commands that answer and end. Each makes a text; [`print`] hands it out.
+
+pub(crate) mod config;
+pub(crate) mod explain;
+
+use std::io::{self, Write as _};
+
+use conduit_errors::{Code, Coded};
+
+/// Why a command has no answer.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// The code to explain does not exist.
+    #[error("there is no code `{name}`; those that exist are {known}")]
+    UnknownCode {
+        /// What was asked for.
+        name: String,
+        /// All codes, separated by commas.
+        known: String,
+    },
+    /// Standard output did not take the answer.
+    #[error("cannot write to standard output")]
+    Output {
+        /// What the operating system said.
+        source: io::Error,
+    },
+}
+
+/// Writes an answer to standard output. A reader who has seen enough is no failure.
+pub(crate) fn print(answer: &str) -> Result<(), Error> {
+    let mut out = io::stdout().lock();
+    match out.write_all(answer.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        outcome => outcome.map_err(|source| Error::Output { source }),
+    }
+}
+
+impl Coded for Error {
+    fn code(&self) -> Code {
+        match self {
+            Self::UnknownCode { .. } => Code::USAGE,
+            Self::Output { .. } => Code::OUTPUT_UNWRITABLE,
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Turns the settings' words into the options of each component: the only place
+//! that knows both.
+
+use std::time::Duration;
+
+use conduit_config::{AddressScope, LogFormat, Settings};
+use conduit_http::{Front, TrustedProxies};
+use conduit_lifecycle::Backoff;
+
+use crate::failure::Failure;
+
+/// Where the one server of a process is served (R37).
+pub(crate) const PATH: &str = "/mcp";
+
+pub(crate) fn gateways(settings: &Settings) -> u16 {
+    match settings.gateway.count {
+        0 => std::thread::available_parallelism()
+            .map_or(1, |cores| u16::try_from(cores.get()).unwrap_or(u16::MAX)),
+        count => count,
+    }
+}
+
+pub(crate) fn supervisor(settings: &Settings) -> conduit_supervisor::Options {
+    let supervisor = &settings.supervisor;
+    conduit_supervisor::Options {
+        heartbeat: supervisor.heartbeat_ms.duration(),
+        dead_after: supervisor.dead_after_ms.duration(),
+        ready_timeout: supervisor.ready_timeout_ms.duration(),
+        restarts: supervisor.restarts,
+        window: supervisor.window_ms.duration(),
+        backoff: Backoff {
+            first: supervisor.backoff_first_ms.duration(),
+            most: supervisor.backoff_most_ms.duration(),
+        },
+        parked_retry: supervisor.parked_retry_ms.duration(),
+        drain_grace: supervisor.drain_grace_ms.duration(),
+        stall_limit: supervisor.stall_limit_ms.duration(),
+        ..conduit_supervisor::Options::default()
+    }
+}
+
+pub(crate) fn gateway(settings: &Settings) -> conduit_runtime::Options {
+    conduit_runtime::Options {
+        in_flight: settings.limits.in_flight.get(),
+        dispatch_patience: settings.limits.dispatch_patience_ms.duration(),
+        actor_patience: settings.limits.actor_patience_ms.duration(),
+        worker_threads: settings.workers.threads.get(),
+        blocking: settings.workers.blocking.get(),
+        sessions_cached: settings.sessions.cached.get(),
+        store_patience: settings.store.patience_ms.duration(),
+        require_session: settings.legacy.require_session,
+        address_scope: match settings.cancellation.address_scope {
+            AddressScope::Strict => conduit_runtime::AddressScope::Strict,
+            AddressScope::Seeds => conduit_runtime::AddressScope::Seeds,
+            AddressScope::Off => conduit_runtime::AddressScope::Off,
+        },
+        cancelled_per_scope: settings.cancellation.per_scope.get(),
+        mail_deadline: settings.cancellation.remote_deadline_ms.duration(),
+    }
+}
+
+/// `loopback` says whether the endpoint is bound to a loopback address.
+pub(crate) fn http(
+    settings: &Settings,
+    loopback: bool,
+) -> Result<conduit_http::Options, Failure> {
+    let http = &settings.http;
+    let proxies: Vec<String> = http.trusted_proxies.iter().map(ToString::to_string).collect();
+    Ok(conduit_http::Options {
+        paths: vec![PATH.to_owned()],
+        max_connections: http.max_connections.get(),
+        max_body: http.max_body_bytes.get(),
+        body_budget: http.body_budget_bytes.get(),
+        header_timeout: http.header_timeout_ms.duration(),
+        body_timeout: http.body_timeout_ms.duration(),
+        keep_alive: http.sse_keep_alive_ms.duration(),
+        front: Front {
+            loopback,
+            hosts: http.allowed_hosts.iter().map(|host| host.as_str().to_owned()).collect(),
+            origins: http
+                .allowed_origins
+                .iter()
+                .map(|origin| origin.as_str().to_owned())
+                .collect(),
+        },
+        trusted_proxies: TrustedProxies::parse(proxies.iter().map(String::as_str))
+            .map_err(Failure::of("cannot read http.trusted_proxies"))?,
+    })
+}
+
+pub(crate) fn store(settings: &Settings) -> conduit_store::Options {
+    conduit_store::Options {
+        path: settings.state.dir.join("conduit.db"),
+        session_idle: settings.sessions.idle_ms.duration(),
+        session_cap: u64::try_from(settings.sessions.max.get()).unwrap_or(u64::MAX),
+        batch: settings.store.batch.get(),
+        queue: settings.store.queue.get(),
+        sweep_every: SWEEP,
+        // A gateway that is silent for longer is dead, and has forgotten everything.
+        forget_deadline: settings.supervisor.dead_after_ms.duration(),
+    }
+}
+
+/// How often the store looks for sessions that were idle for too long.
+const SWEEP: Duration = Duration::from_secs(5);
+
+pub(crate) const fn log_format(format: LogFormat) -> conduit_telemetry::LogFormat {
+    match format {
+        LogFormat::Text => conduit_telemetry::LogFormat::Text,
+        LogFormat::Json => conduit_telemetry::LogFormat::Json,
+    }
+}

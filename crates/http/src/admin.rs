@@ -1,0 +1,170 @@
+//! The admin port: metrics, health, readiness and status, for operators.
+//!
+//! Loopback by default and without authentication: whoever reaches it may read.
+//! It changes nothing.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::io;
+use std::net::TcpListener;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE};
+use http::{HeaderValue, Method, StatusCode};
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tracing::{debug, warn};
+use warp::Filter;
+use warp::reply::Response;
+
+/// The most connections to the admin port at once; more wait in the backlog.
+const CONNECTIONS: usize = 64;
+/// The longest for a head, and the longest that a connection may be idle.
+const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What the admin port shows.
+pub trait Pages: Send + Sync + 'static {
+    /// Whether every gateway answers; else why not, one reason a line.
+    ///
+    /// # Errors
+    ///
+    /// The reasons.
+    fn ready(&self) -> Result<(), String>;
+    /// The tree of processes, as JSON text.
+    fn status(&self) -> String;
+    /// The metrics of all processes, in the Prometheus text format.
+    fn metrics(&self) -> Pin<Box<dyn Future<Output = Result<String, String>> + Send>>;
+}
+
+/// Serves the admin port until it is stopped.
+#[derive(Debug)]
+pub struct Admin {
+    stop: CancellationToken,
+    tasks: TaskTracker,
+}
+
+impl Admin {
+    /// Starts to serve at `listener`, on the current runtime.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the socket cannot be watched.
+    pub fn start(listener: TcpListener, pages: Arc<dyn Pages>) -> io::Result<Self> {
+        listener.set_nonblocking(true)?;
+        let listener = tokio::net::TcpListener::from_std(listener)?;
+        let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
+        let (until, connections) = (stop.clone(), tasks.clone());
+        tasks.spawn(async move {
+            tokio::select! {
+                () = until.cancelled() => {}
+                () = accept(&listener, &pages, &connections, &until) => {}
+            }
+        });
+        Ok(Self { stop, tasks })
+    }
+
+    /// Stops serving; connections end after the answer at hand.
+    pub async fn stop(self) {
+        self.stop.cancel();
+        self.tasks.close();
+        if tokio::time::timeout(Duration::from_secs(1), self.tasks.wait()).await.is_err() {
+            debug!("admin connections are still open");
+        }
+    }
+}
+
+// === Behind the port ===
+
+async fn accept(
+    listener: &tokio::net::TcpListener,
+    pages: &Arc<dyn Pages>,
+    connections: &TaskTracker,
+    until: &CancellationToken,
+) {
+    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    loop {
+        let Ok(place) = Arc::clone(&places).acquire_owned().await else {
+            return;
+        };
+        let stream = match listener.accept().await {
+            Ok((stream, _peer)) => stream,
+            Err(error) => {
+                warn!(%error, "admin port cannot accept, pausing");
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                continue;
+            }
+        };
+        drop(stream.set_nodelay(true));
+        let service = TowerToHyperService::new(warp::service(routes(Arc::clone(pages))));
+        let serving = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(HEADER_TIMEOUT)
+            .serve_connection(TokioIo::new(stream), service);
+        let until = until.clone();
+        connections.spawn(async move {
+            let mut serving = std::pin::pin!(serving);
+            let ended = tokio::select! {
+                ended = serving.as_mut() => ended,
+                () = until.cancelled() => {
+                    serving.as_mut().graceful_shutdown();
+                    serving.await
+                }
+            };
+            if let Err(error) = ended {
+                debug!(%error, "admin connection ended early");
+            }
+            drop(place);
+        });
+    }
+}
+
+fn routes(
+    pages: Arc<dyn Pages>,
+) -> impl Filter<Extract = (Response,), Error = Infallible> + Clone {
+    warp::any()
+        .map(move || Arc::clone(&pages))
+        .and(warp::method())
+        .and(warp::path::full())
+        .then(answer)
+}
+
+async fn answer(pages: Arc<dyn Pages>, method: Method, path: warp::path::FullPath) -> Response {
+    if !matches!(method, Method::GET | Method::HEAD) {
+        let mut response = page(405, TEXT, "only GET is offered here\n");
+        response
+            .headers_mut()
+            .insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+        return response;
+    }
+    match path.as_str() {
+        "/healthz" => page(200, TEXT, "alive\n"),
+        "/readyz" => match pages.ready() {
+            Ok(()) => page(200, TEXT, "ready\n"),
+            Err(reasons) => page(503, TEXT, reasons),
+        },
+        "/status" => page(200, "application/json", pages.status()),
+        "/metrics" => match pages.metrics().await {
+            Ok(text) => page(200, "text/plain; version=0.0.4; charset=utf-8", text),
+            Err(reason) => page(500, TEXT, reason),
+        },
+        _ => page(404, TEXT, "pages: /metrics /healthz /readyz /status\n"),
+    }
+}
+
+const TEXT: &str = "text/plain; charset=utf-8";
+
+fn page(status: u16, kind: &'static str, text: impl Into<String>) -> Response {
+    let mut response = Response::new(text.into().into());
+    *response.status_mut() =
+        StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}

@@ -1,0 +1,232 @@
+//! The only reader of request bodies: bounded in bytes, in time and in sum.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+use futures_util::{Stream, StreamExt, pin_mut};
+use http::HeaderMap;
+use http::header::CONTENT_LENGTH;
+
+/// Bodies below this size are not charged to the budget: connections bound them.
+const SMALL: usize = 64 * 1024;
+
+/// How bodies are bounded.
+#[derive(Clone, Debug)]
+pub(crate) struct Limits {
+    pub(crate) most: usize,
+    pub(crate) timeout: Duration,
+    pub(crate) budget: Budget,
+}
+
+/// Bytes that all large bodies together may take.
+#[derive(Clone, Debug)]
+pub(crate) struct Budget {
+    used: Arc<AtomicUsize>,
+    most: usize,
+}
+
+/// Why a body was not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unread {
+    /// It is, or says that it is, longer than allowed.
+    TooLarge,
+    /// It did not arrive in time.
+    Late,
+    /// The connection broke, or the framing was wrong.
+    Broken,
+    /// Too many large bodies are being read.
+    Busy,
+}
+
+/// A body, and its share of the budget for as long as it lives.
+#[derive(Debug)]
+pub(crate) struct Body {
+    pub(crate) bytes: Bytes,
+    _share: Share,
+}
+
+impl Budget {
+    pub(crate) fn new(most: usize) -> Self {
+        Self {
+            used: Arc::default(),
+            most,
+        }
+    }
+
+    fn share(&self) -> Share {
+        Share {
+            budget: self.clone(),
+            bytes: 0,
+        }
+    }
+}
+
+/// Reads a body.
+pub(crate) async fn read<B: Buf, E>(
+    headers: &HeaderMap,
+    stream: impl Stream<Item = Result<B, E>>,
+    limits: &Limits,
+) -> Result<Body, Unread> {
+    if declared(headers).is_some_and(|length| length > limits.most) {
+        return Err(Unread::TooLarge);
+    }
+    pin_mut!(stream);
+    let mut share = limits.budget.share();
+    let Some(first) = next(&mut stream, limits.timeout).await? else {
+        return Ok(Body {
+            bytes: Bytes::new(),
+            _share: share,
+        });
+    };
+    let bytes = collect(first, stream, limits, &mut share).await?;
+    Ok(Body {
+        bytes,
+        _share: share,
+    })
+}
+
+async fn collect<B: Buf, E>(
+    mut first: B,
+    mut stream: impl Stream<Item = Result<B, E>> + Unpin,
+    limits: &Limits,
+    share: &mut Share,
+) -> Result<Bytes, Unread> {
+    let first = first.copy_to_bytes(first.remaining());
+    if first.len() > limits.most {
+        return Err(Unread::TooLarge);
+    }
+    // Almost every body is one chunk: it is not copied.
+    let deadline = tokio::time::Instant::now() + limits.timeout;
+    let mut whole: Option<BytesMut> = None;
+    loop {
+        let left = deadline.saturating_duration_since(tokio::time::Instant::now());
+        let Some(chunk) = next(&mut stream, left).await? else {
+            break;
+        };
+        let whole = whole.get_or_insert_with(|| BytesMut::from(&first[..]));
+        let length = whole.len().saturating_add(chunk.remaining());
+        if length > limits.most {
+            return Err(Unread::TooLarge);
+        }
+        share.grow_to(length)?;
+        whole.put(chunk);
+    }
+    Ok(whole.map_or(first, BytesMut::freeze))
+}
+
+async fn next<B: Buf, E>(
+    stream: &mut (impl Stream<Item = Result<B, E>> + Unpin),
+    timeout: Duration,
+) -> Result<Option<B>, Unread> {
+    // What has arrived already needs no timer.
+    let chunk = match futures_util::poll!(stream.next()) {
+        std::task::Poll::Ready(chunk) => chunk,
+        std::task::Poll::Pending => tokio::time::timeout(timeout, stream.next())
+            .await
+            .map_err(|_elapsed| Unread::Late)?,
+    };
+    chunk.transpose().map_err(|_broken| Unread::Broken)
+}
+
+/// The length that the head declares; hyper refuses contradictory ones.
+fn declared(headers: &HeaderMap) -> Option<usize> {
+    headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+#[derive(Debug)]
+struct Share {
+    budget: Budget,
+    bytes: usize,
+}
+
+impl Share {
+    fn grow_to(&mut self, length: usize) -> Result<(), Unread> {
+        let charged = if length > SMALL { length } else { 0 };
+        let more = charged.saturating_sub(self.bytes);
+        if more == 0 {
+            return Ok(());
+        }
+        let before = self.budget.used.fetch_add(more, Ordering::Relaxed);
+        self.bytes += more;
+        if before.saturating_add(more) > self.budget.most {
+            return Err(Unread::Busy);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.budget.used.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::stream;
+
+    use super::*;
+
+    type Chunk = Result<Bytes, ()>;
+
+    fn limits(most: usize, budget: usize) -> Limits {
+        Limits {
+            most,
+            timeout: Duration::from_secs(30),
+            budget: Budget::new(budget),
+        }
+    }
+
+    fn chunks(sizes: &[usize]) -> impl Stream<Item = Chunk> {
+        let chunks: Vec<Chunk> = sizes.iter().map(|&size| Ok(Bytes::from(vec![7; size]))).collect();
+        stream::iter(chunks)
+    }
+
+    #[tokio::test]
+    async fn chunks_become_one_body() {
+        let body = read(&HeaderMap::new(), chunks(&[3, 4, 0, 5]), &limits(12, 0)).await;
+
+        assert_eq!(body.expect("a body").bytes.len(), 12);
+    }
+
+    #[tokio::test]
+    async fn one_byte_too_many_is_refused_whatever_the_head_says() {
+        let body = read(&HeaderMap::new(), chunks(&[6, 7]), &limits(12, 0)).await;
+
+        assert_eq!(body.expect_err("too large"), Unread::TooLarge);
+    }
+
+    #[tokio::test]
+    async fn a_declared_length_is_refused_before_it_is_sent() {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_LENGTH, 13.into());
+
+        let body = read(&headers, stream::pending::<Chunk>(), &limits(12, 0)).await;
+
+        assert_eq!(body.expect_err("too large"), Unread::TooLarge);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_stops_arriving_is_given_up() {
+        let started = stream::iter([Ok(Bytes::from_static(b"{"))]).chain(stream::pending::<Chunk>());
+
+        let body = read(&HeaderMap::new(), started, &limits(12, 0)).await;
+
+        assert_eq!(body.expect_err("late"), Unread::Late);
+    }
+
+    #[tokio::test]
+    async fn large_bodies_share_a_budget_and_give_it_back() {
+        let limits = limits(10 * SMALL, 3 * SMALL);
+        let two = [SMALL, SMALL];
+        let first = read(&HeaderMap::new(), chunks(&two), &limits).await.expect("room");
+
+        let second = read(&HeaderMap::new(), chunks(&two), &limits).await;
+        assert_eq!(second.expect_err("no room"), Unread::Busy);
+
+        drop(first);
+        read(&HeaderMap::new(), chunks(&two), &limits).await.expect("room again");
+    }
+}

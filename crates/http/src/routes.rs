@@ -1,0 +1,112 @@
+//! The whole filter tree on one screen.
+
+use std::convert::Infallible;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Buf;
+use conduit_runtime::Gateway;
+use futures_util::Stream;
+use http::HeaderMap;
+use http::header::ORIGIN;
+use warp::Filter;
+use warp::reply::Response;
+
+use crate::body::{Budget, Limits};
+use crate::client::TrustedProxies;
+use crate::{Front, Options, post, refusal, session};
+
+/// What every request handler knows.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) gateway: Gateway,
+    pub(crate) front: Front,
+    pub(crate) trusted: TrustedProxies,
+    pub(crate) limits: Limits,
+    pub(crate) keep_alive: Duration,
+    paths: Vec<String>,
+}
+
+/// The other end of the connection.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Peer(pub(crate) IpAddr);
+
+impl State {
+    pub(crate) fn new(
+        gateway: Gateway,
+        options: Options,
+    ) -> Self {
+        Self {
+            gateway,
+            front: options.front,
+            trusted: options.trusted_proxies,
+            limits: Limits {
+                most: options.max_body,
+                timeout: options.body_timeout,
+                budget: Budget::new(options.body_budget),
+            },
+            keep_alive: options.keep_alive,
+            paths: options.paths,
+        }
+    }
+
+    fn server_at(&self, path: &str) -> Option<usize> {
+        let path = path.strip_suffix('/').filter(|rest| !rest.is_empty()).unwrap_or(path);
+        self.paths.iter().position(|known| known == path)
+    }
+}
+
+/// Every request to this gateway, by path and method.
+pub(crate) fn routes(
+    state: &Arc<State>,
+    peer: Peer,
+) -> impl Filter<Extract = (Response,), Error = Infallible> + Clone + use<> {
+    let state = Arc::clone(state);
+    let request = Request { state, peer };
+    warp::any()
+        .map(move || request.clone())
+        .and(warp::method())
+        .and(warp::path::full())
+        .and(warp::header::headers_cloned())
+        .and(warp::body::stream())
+        .then(answer)
+        .recover(refusal::recover)
+        .unify()
+}
+
+/// One request's surroundings.
+#[derive(Clone)]
+struct Request {
+    state: Arc<State>,
+    peer: Peer,
+}
+
+async fn answer(
+    Request { state, peer }: Request,
+    method: http::Method,
+    path: warp::path::FullPath,
+    headers: HeaderMap,
+    body: impl Stream<Item = Result<impl Buf, warp::Error>> + Send + Sync + 'static,
+) -> Response {
+    use http::Method;
+    // R13: `OPTIONS` before everything else.
+    if method == Method::OPTIONS {
+        return refusal::options(&state.front, &headers);
+    }
+    let Some(server) = state.server_at(path.as_str()) else {
+        return refusal::plain(404, "nothing is served at this path");
+    };
+    if let Err(refused) = state.front.check(&headers) {
+        return refusal::forbidden(refused);
+    }
+    let origin = headers.get(ORIGIN).cloned();
+    let mut response = match method {
+        Method::POST => post::answer(&state, server, peer.0, headers, body).await,
+        Method::GET => session::open_stream(&state, &headers).await,
+        Method::DELETE => session::end(&state, &headers).await,
+        _ => refusal::method_not_allowed(),
+    };
+    refusal::share(&state.front, origin.as_ref(), &mut response);
+    response
+}

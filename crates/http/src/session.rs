@@ -1,0 +1,51 @@
+//! GET and DELETE: a legacy session's stream, and its end (R12, R25).
+
+use std::sync::Arc;
+
+use conduit_runtime::SessionError;
+use http::HeaderMap;
+use uuid::Uuid;
+use warp::reply::Response;
+
+use crate::routes::State;
+use crate::{events, media, refusal};
+
+/// Answers a GET: the stream of a live session, else 404 or 405 (R25).
+pub(crate) async fn open_stream(state: &Arc<State>, headers: &HeaderMap) -> Response {
+    let accepts_events = media::accepts(headers).is_some_and(|accepts| accepts.events);
+    let Some(session) = headers.get(SESSION) else {
+        return refusal::method_not_allowed();
+    };
+    if !accepts_events {
+        return refusal::method_not_allowed();
+    }
+    let Some(id) = session_id(session) else {
+        return refusal::session_not_found();
+    };
+    match state.gateway.open_session_stream(id).await {
+        Ok(stream) => events::respond(state, stream),
+        Err(SessionError::NotFound) => refusal::session_not_found(),
+        Err(SessionError::Unavailable) => refusal::busy(),
+    }
+}
+
+/// Answers a DELETE: 204 once every live gateway has forgotten the session.
+pub(crate) async fn end(state: &Arc<State>, headers: &HeaderMap) -> Response {
+    let Some(session) = headers.get(SESSION) else {
+        return refusal::session_required();
+    };
+    let Some(id) = session_id(session) else {
+        return refusal::session_not_found();
+    };
+    match state.gateway.end_session(id).await {
+        Ok(()) => refusal::empty(204),
+        Err(SessionError::NotFound) => refusal::session_not_found(),
+        Err(SessionError::Unavailable) => refusal::busy(),
+    }
+}
+
+const SESSION: &str = "mcp-session-id";
+
+fn session_id(value: &http::HeaderValue) -> Option<Uuid> {
+    Uuid::try_parse_ascii(value.as_bytes()).ok()
+}

@@ -1,0 +1,291 @@
+use conduit_link::{
+    CallError, FromHub, Lane, Mail, Options as LinkOptions, Recipients, Slot, ToChild,
+};
+use tempfile::TempDir;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
+use uuid::Uuid;
+
+use super::*;
+
+/// Met only when something is broken.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Soon enough for a test to wait for it.
+const SOON: Duration = Duration::from_millis(50);
+
+/// A hub that runs, and the folder where gateways find it.
+struct Hub {
+    folder: TempDir,
+    /// Stopped by nobody, so that the last answers are written.
+    _links: Links,
+    stop: CancellationToken,
+    telemetry: Telemetry,
+    running: JoinSet<Result<(), Error>>,
+}
+
+/// A gateway, and the mail that it left unanswered.
+struct Gateway {
+    _links: Links,
+    link: Link,
+    held: mpsc::Receiver<Answerer>,
+}
+
+/// What a gateway does with mail.
+#[derive(Clone, Copy)]
+enum Manner {
+    Takes,
+    Ignores,
+    Refuses,
+    Holds,
+}
+
+fn links(folder: &TempDir, slot: Slot) -> Links {
+    let build = "build".to_owned();
+    let options = LinkOptions::new(folder.path().to_owned(), slot, Uuid::new_v4(), build);
+    Links::start(options).unwrap()
+}
+
+async fn hub(options: Options) -> Hub {
+    let folder = tempfile::tempdir().unwrap();
+    let (stop, telemetry) = (CancellationToken::new(), Telemetry::new("hub-0"));
+    let (ready, is_ready) = oneshot::channel();
+    let links = links(&folder, Slot::hub(0));
+    let mut running = JoinSet::new();
+    running.spawn(run(
+        options,
+        links.clone(),
+        telemetry.clone(),
+        stop.clone(),
+        || {
+            ready.send(()).unwrap();
+        },
+    ));
+    is_ready.await.unwrap();
+    Hub {
+        folder,
+        _links: links,
+        stop,
+        telemetry,
+        running,
+    }
+}
+
+/// Starts a gateway and returns once the hub knows it.
+async fn gateway(folder: &TempDir, index: u16, manner: Manner) -> Gateway {
+    let (hold, held) = mpsc::channel(16);
+    let links = links(folder, Slot::gateway(index));
+    let receiver: Receiver = Arc::new(move |_, delivery| {
+        let Delivery::Call(incoming, answerer) = delivery else {
+            return;
+        };
+        assert!(matches!(
+            incoming.message,
+            Message::FromHub(FromHub::Mail { .. })
+        ));
+        match manner {
+            Manner::Takes => answerer.answer(Answer::Receipt { taken: true }),
+            Manner::Ignores => answerer.answer(Answer::Receipt { taken: false }),
+            Manner::Refuses => drop(answerer),
+            Manner::Holds => hold.try_send(answerer).unwrap(),
+        }
+    });
+    let link = links.connect(Slot::hub(0), receiver);
+    let gateway = Gateway {
+        _links: links,
+        link,
+        held,
+    };
+    let nobody = Recipients::One(Slot::gateway(u16::MAX));
+    assert_eq!(gateway.mail(nobody, PATIENCE).await, receipts(0, 0, 0));
+    gateway
+}
+
+impl Gateway {
+    async fn mail(&self, to: Recipients, deadline: Duration) -> Result<Answer, CallError> {
+        let mail = Mail::Cancel {
+            scope: "scope".to_owned(),
+            request_id: "1".to_owned(),
+            reason: None,
+        };
+        let deadline_ms = u64::try_from(deadline.as_millis()).unwrap();
+        let message = Message::ToHub(ToHub::Mail {
+            to,
+            mail,
+            deadline_ms,
+        });
+        self.link.call(Lane::Data, message, PATIENCE).await
+    }
+}
+
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "it is compared with what a call returns"
+)]
+fn receipts(received: u16, taken: u16, missing: u16) -> Result<Answer, CallError> {
+    Ok(Answer::Receipts {
+        received,
+        taken,
+        missing,
+    })
+}
+
+#[tokio::test]
+async fn mail_reaches_all_other_gateways_and_their_receipts_are_counted() {
+    let hub = hub(Options::default()).await;
+    let sender = gateway(&hub.folder, 0, Manner::Takes).await;
+    let _taking = gateway(&hub.folder, 1, Manner::Takes).await;
+    let _ignoring = gateway(&hub.folder, 2, Manner::Ignores).await;
+    let _refusing = gateway(&hub.folder, 3, Manner::Refuses).await;
+
+    let answer = sender.mail(Recipients::Others, PATIENCE).await;
+
+    assert_eq!(answer, receipts(2, 1, 1));
+    let metrics = conduit_telemetry::exposition(&[hub.telemetry.encode()]).unwrap();
+    for outcome in ["taken", "untaken", "missing"] {
+        let line = format!("conduit_hub_mail_total{{process=\"hub-0\",outcome=\"{outcome}\"}} 1\n");
+        assert!(metrics.contains(&line), "{line}\n{metrics}");
+    }
+}
+
+#[tokio::test]
+async fn addressed_mail_reaches_one_gateway_only() {
+    let hub = hub(Options::default()).await;
+    let sender = gateway(&hub.folder, 0, Manner::Takes).await;
+    let _addressed = gateway(&hub.folder, 1, Manner::Takes).await;
+    let _other = gateway(&hub.folder, 2, Manner::Takes).await;
+
+    let answer = sender
+        .mail(Recipients::One(Slot::gateway(1)), PATIENCE)
+        .await;
+
+    assert_eq!(answer, receipts(1, 1, 0));
+}
+
+#[tokio::test]
+async fn a_gateway_that_does_not_answer_in_time_is_missing() {
+    let hub = hub(Options::default()).await;
+    let sender = gateway(&hub.folder, 0, Manner::Takes).await;
+    let _taking = gateway(&hub.folder, 1, Manner::Takes).await;
+    let _holding = gateway(&hub.folder, 2, Manner::Holds).await;
+
+    let answer = sender.mail(Recipients::Others, SOON).await;
+
+    assert_eq!(answer, receipts(1, 1, 1));
+}
+
+#[tokio::test]
+async fn no_deadline_is_longer_than_the_hub_allows() {
+    let hub = hub(Options {
+        longest: SOON,
+        ..Options::default()
+    })
+    .await;
+    let sender = gateway(&hub.folder, 0, Manner::Takes).await;
+    let _holding = gateway(&hub.folder, 1, Manner::Holds).await;
+
+    let answer = sender.mail(Recipients::Others, PATIENCE * 2).await;
+
+    assert_eq!(answer, receipts(0, 0, 1));
+}
+
+#[tokio::test]
+async fn a_gateway_that_has_left_is_not_missed() {
+    let hub = hub(Options::default()).await;
+    let sender = gateway(&hub.folder, 0, Manner::Takes).await;
+    let leaving = gateway(&hub.folder, 1, Manner::Holds).await;
+    leaving.link.close();
+
+    loop {
+        // Until the hub knows, the gateway is missing.
+        let answer = sender.mail(Recipients::Others, SOON).await;
+        if answer == receipts(0, 0, 0) {
+            break;
+        }
+        assert_eq!(answer, receipts(0, 0, 1));
+    }
+}
+
+#[tokio::test]
+async fn the_successor_of_a_gateway_gets_its_mail() {
+    let hub = hub(Options::default()).await;
+    let sender = gateway(&hub.folder, 0, Manner::Takes).await;
+    let former = gateway(&hub.folder, 1, Manner::Ignores).await;
+    former.link.close();
+    let _successor = gateway(&hub.folder, 1, Manner::Takes).await;
+
+    let answer = sender.mail(Recipients::Others, PATIENCE).await;
+
+    assert_eq!(answer, receipts(1, 1, 0));
+}
+
+#[tokio::test]
+async fn one_mail_past_the_limit_is_refused() {
+    let hub = hub(Options {
+        mails: 1,
+        ..Options::default()
+    })
+    .await;
+    let sender = gateway(&hub.folder, 0, Manner::Takes).await;
+    let mut holding = gateway(&hub.folder, 1, Manner::Holds).await;
+
+    let (first, second) = tokio::join!(sender.mail(Recipients::Others, PATIENCE), async {
+        let answerer = holding.held.recv().await.unwrap();
+        let second = sender.mail(Recipients::Others, PATIENCE).await;
+        answerer.answer(Answer::Receipt { taken: true });
+        second
+    });
+
+    assert_eq!(second, Ok(Answer::Refused(Refusal::Full)));
+    assert_eq!(first, receipts(1, 1, 0));
+}
+
+#[tokio::test]
+async fn what_is_no_mail_is_misplaced() {
+    let hub = hub(Options::default()).await;
+    let sender = gateway(&hub.folder, 0, Manner::Takes).await;
+
+    let probe = Message::ToChild(ToChild::Probe);
+    let answer = sender.link.call(Lane::Data, probe, PATIENCE).await;
+
+    assert_eq!(answer, Ok(Answer::Refused(Refusal::Misplaced)));
+}
+
+#[tokio::test]
+async fn gateways_stay_attached_when_the_shard_is_restarted() {
+    let folder = tempfile::tempdir().unwrap();
+    let hub_links = links(&folder, Slot::hub(0));
+    let telemetry = Telemetry::new("hub-0");
+    let (tree, _shard) = start(&Options::default(), &hub_links, &telemetry)
+        .await
+        .unwrap();
+    let sender = gateway(&folder, 0, Manner::Takes).await;
+    let _taking = gateway(&folder, 1, Manner::Takes).await;
+
+    tree.kill("shard");
+    let restarted = || tree.view().iter().any(|child| child.restarts == 1);
+    while !restarted() {
+        tokio::task::yield_now().await;
+    }
+
+    let answer = sender.mail(Recipients::Others, PATIENCE).await;
+    assert_eq!(answer, receipts(1, 1, 0));
+}
+
+#[tokio::test]
+async fn a_hub_that_stops_waits_for_the_receipts_of_mail_on_its_way() {
+    let mut hub = hub(Options::default()).await;
+    let sender = gateway(&hub.folder, 0, Manner::Takes).await;
+    let mut holding = gateway(&hub.folder, 1, Manner::Holds).await;
+
+    let (answer, ended) = tokio::join!(sender.mail(Recipients::Others, PATIENCE), async {
+        let answerer = holding.held.recv().await.unwrap();
+        hub.stop.cancel();
+        assert!(hub.running.try_join_next().is_none(), "it waits");
+        answerer.answer(Answer::Receipt { taken: true });
+        hub.running.join_next().await.unwrap().unwrap()
+    });
+
+    assert_eq!(answer, receipts(1, 1, 0));
+    ended.unwrap();
+}

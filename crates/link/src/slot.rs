@@ -1,0 +1,93 @@
+//! A slot's name, read back: `gateway-0`, `hub-1`, `store`.
+
+use std::str::FromStr;
+
+use crate::{Role, Slot};
+
+/// The text names no slot.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no slot: expected `supervisor`, `store`, `gateway-N` or `hub-N`")]
+pub struct NotASlot(String);
+
+impl Slot {
+    /// The slot of the supervisor.
+    pub const SUPERVISOR: Self = Self {
+        role: Role::Supervisor,
+        index: 0,
+    };
+
+    /// The slot of the store.
+    pub const STORE: Self = Self {
+        role: Role::Store,
+        index: 0,
+    };
+
+    /// Returns the slot of a gateway, counted from zero.
+    #[must_use]
+    pub const fn gateway(index: u16) -> Self {
+        Self {
+            role: Role::Gateway,
+            index,
+        }
+    }
+
+    /// Returns the slot of a hub, counted from zero.
+    #[must_use]
+    pub const fn hub(index: u16) -> Self {
+        Self {
+            role: Role::Hub,
+            index,
+        }
+    }
+}
+
+impl FromStr for Slot {
+    type Err = NotASlot;
+
+    fn from_str(text: &str) -> Result<Self, NotASlot> {
+        let slot = match text.split_once('-') {
+            None if text == Role::Supervisor.as_str() => Some(Self::SUPERVISOR),
+            None if text == Role::Store.as_str() => Some(Self::STORE),
+            None => None,
+            Some((role, index)) => index.parse().ok().and_then(|index| match role {
+                "gateway" => Some(Self::gateway(index)),
+                "hub" => Some(Self::hub(index)),
+                _ => None,
+            }),
+        };
+        slot.filter(|slot| slot.to_string() == text)
+            .ok_or_else(|| NotASlot(text.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_slot_is_read_back_from_its_name() {
+        for slot in [
+            Slot::SUPERVISOR,
+            Slot::STORE,
+            Slot::gateway(0),
+            Slot::hub(u16::MAX),
+        ] {
+            assert_eq!(slot.to_string().parse(), Ok(slot));
+        }
+    }
+
+    #[test]
+    fn a_name_that_no_slot_has_is_refused() {
+        for text in [
+            "",
+            "gateway",
+            "gateway-",
+            "gateway-00",
+            "hub-+1",
+            "store-0",
+            "hub-65536",
+        ] {
+            assert_eq!(text.parse::<Slot>(), Err(NotASlot(text.to_owned())));
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! The blocks that a tool's result is made of.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::Serialize;
+
+use crate::implementation::Icon;
+use crate::meta::Meta;
+
+/// One block of a result: `{"type":"text","text":"hello"}`.
+///
+/// Source: C-TYPE-04.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Content {
+    /// Text.
+    Text(TextBlock),
+    /// A picture.
+    Image(MediaBlock),
+    /// A sound.
+    Audio(MediaBlock),
+    /// A resource to read, listed or not.
+    ResourceLink(Box<ResourceLink>),
+    /// A resource, with what is in it.
+    Resource(Box<ResourceBlock>),
+}
+
+impl Content {
+    /// Makes a block of text.
+    #[must_use]
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text(TextBlock {
+            text: text.into(),
+            annotations: None,
+            meta: None,
+        })
+    }
+
+    /// Makes a block of a picture from its bytes.
+    #[must_use]
+    pub fn image(bytes: &[u8], mime_type: impl Into<String>) -> Self {
+        Self::Image(MediaBlock::new(bytes, mime_type.into()))
+    }
+
+    /// Makes a block of a sound from its bytes.
+    #[must_use]
+    pub fn audio(bytes: &[u8], mime_type: impl Into<String>) -> Self {
+        Self::Audio(MediaBlock::new(bytes, mime_type.into()))
+    }
+
+    /// Makes a block that points at a resource.
+    #[must_use]
+    pub fn resource_link(uri: impl Into<String>, name: impl Into<String>) -> Self {
+        Self::ResourceLink(Box::new(ResourceLink {
+            uri: uri.into(),
+            name: name.into(),
+            title: None,
+            description: None,
+            mime_type: None,
+            size: None,
+            icons: Vec::new(),
+            annotations: None,
+            meta: None,
+        }))
+    }
+
+    /// Makes a block that holds a resource.
+    #[must_use]
+    pub fn resource(resource: ResourceContents) -> Self {
+        Self::Resource(Box::new(ResourceBlock {
+            resource,
+            annotations: None,
+            meta: None,
+        }))
+    }
+}
+
+/// Text.
+#[derive(Clone, Debug, Serialize)]
+pub struct TextBlock {
+    /// The text.
+    pub text: String,
+    /// For whom it is, and how much it matters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Box<Annotations>>,
+    /// What else is known about it.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Meta>,
+}
+
+/// A picture or a sound.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MediaBlock {
+    /// The bytes, in Base64.
+    pub data: String,
+    /// Their media type.
+    pub mime_type: String,
+    /// For whom it is, and how much it matters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Box<Annotations>>,
+    /// What else is known about it.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Meta>,
+}
+
+impl MediaBlock {
+    fn new(bytes: &[u8], mime_type: String) -> Self {
+        Self {
+            data: STANDARD.encode(bytes),
+            mime_type,
+            annotations: None,
+            meta: None,
+        }
+    }
+}
+
+/// Points at a resource.
+///
+/// Source: C-TYPE-04, C-TYPE-06.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ResourceLink {
+    /// Where it is.
+    pub uri: String,
+    /// The name for programs.
+    pub name: String,
+    /// The name for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Its media type.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mime_type: Option<String>,
+    /// Its size in bytes, before any encoding.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size: Option<u64>,
+    /// Pictures to show.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub icons: Vec<Icon>,
+    /// For whom it is, and how much it matters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Box<Annotations>>,
+    /// What else is known about it.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Meta>,
+}
+
+/// Holds a resource.
+#[derive(Clone, Debug, Serialize)]
+pub struct ResourceBlock {
+    /// What is in it.
+    pub resource: ResourceContents,
+    /// For whom it is, and how much it matters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Box<Annotations>>,
+    /// What else is known about it.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Meta>,
+}
+
+/// What is in a resource.
+///
+/// Source: C-TYPE-05.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged, rename_all_fields = "camelCase")]
+#[non_exhaustive]
+pub enum ResourceContents {
+    /// Text.
+    Text {
+        /// Where it is.
+        uri: String,
+        /// The text.
+        text: String,
+        /// Its media type.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        mime_type: Option<String>,
+        /// What else is known about it.
+        #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+        meta: Option<Meta>,
+    },
+    /// Bytes.
+    Blob {
+        /// Where it is.
+        uri: String,
+        /// The bytes, in Base64.
+        blob: String,
+        /// Their media type.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        mime_type: Option<String>,
+        /// What else is known about it.
+        #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+        meta: Option<Meta>,
+    },
+}
+
+impl ResourceContents {
+    /// Takes text.
+    #[must_use]
+    pub fn text(uri: impl Into<String>, text: impl Into<String>) -> Self {
+        Self::Text {
+            uri: uri.into(),
+            text: text.into(),
+            mime_type: None,
+            meta: None,
+        }
+    }
+
+    /// Takes bytes.
+    #[must_use]
+    pub fn blob(uri: impl Into<String>, bytes: &[u8]) -> Self {
+        Self::Blob {
+            uri: uri.into(),
+            blob: STANDARD.encode(bytes),
+            mime_type: None,
+            meta: None,
+        }
+    }
+}
+
+/// For whom something is, and how much it matters.
+///
+/// Source: C-TYPE-03.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Annotations {
+    /// For whom it is; for everybody when empty.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub audience: Vec<Role>,
+    /// How much it matters, from 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priority: Option<f64>,
+    /// When it last changed, as ISO 8601 text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_modified: Option<String>,
+}
+
+/// A side of a conversation with a model.
+///
+/// Source: C-TYPE-14.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// The person.
+    User,
+    /// The model.
+    Assistant,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(content: &Content, expected: &str) {
+        assert_eq!(serde_json::to_string(content).expect("JSON"), expected);
+    }
+
+    #[test]
+    fn text_is_written_plainly() {
+        check(&Content::text("a\nb"), r#"{"type":"text","text":"a\nb"}"#);
+    }
+
+    #[test]
+    fn bytes_of_a_picture_are_encoded() {
+        check(
+            &Content::image(&[0xff, 0xfe], "image/png"),
+            r#"{"type":"image","data":"//4=","mimeType":"image/png"}"#,
+        );
+    }
+
+    #[test]
+    fn a_resource_holds_text_or_bytes() {
+        check(
+            &Content::resource(ResourceContents::text("mem://a", "x")),
+            r#"{"type":"resource","resource":{"uri":"mem://a","text":"x"}}"#,
+        );
+        check(
+            &Content::resource(ResourceContents::blob("mem://a", b"x")),
+            r#"{"type":"resource","resource":{"uri":"mem://a","blob":"eA=="}}"#,
+        );
+    }
+
+    #[test]
+    fn a_link_names_a_resource() {
+        check(
+            &Content::resource_link("mem://a", "a"),
+            r#"{"type":"resource_link","uri":"mem://a","name":"a"}"#,
+        );
+    }
+}

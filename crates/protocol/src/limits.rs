@@ -1,0 +1,34 @@
+//! Bounds on what a peer can make us keep or repeat.
+//!
+//! Bytes of a whole message are bounded by whoever reads it from its transport.
+//! Depth needs no bound here: nothing in this crate walks foreign JSON by
+//! recursion (see [`parse`](crate::parse)).
+
+/// Longest string, in bytes, that may name a request to cancel.
+///
+/// Source: seeds, handler page (`requestId`).
+pub const CANCEL_ID_BYTES: usize = 256;
+
+/// Longest reason of a cancellation that is kept, in characters.
+///
+/// Source: inventory C-13.
+pub const REASON_CHARS: usize = 200;
+
+/// Longest piece of client text in one of our messages, in characters (SEC-01).
+pub const REFLECTED_CHARS: usize = 200;
+
+/// Longest version string of a client in one of our messages, in characters (SEC-01).
+pub const REFLECTED_VERSION_CHARS: usize = 40;
+
+/// Longest `tracestate` and `baggage`, in bytes.
+///
+/// Source: seeds, era page.
+pub const TRACE_LIST_BYTES: usize = 512;
+
+/// Length of a `traceparent`, in bytes.
+///
+/// Source: seeds, era page.
+pub const TRACEPARENT_BYTES: usize = 55;
+
+/// Longest name of a tool, in characters (R32).
+pub const TOOL_NAME_CHARS: usize = 64;

@@ -1,0 +1,171 @@
+//! The closed list of methods, and which era knows which.
+//!
+//! One table is the router and the catalogue, so that the two cannot disagree
+//! (inventory H-17).
+
+use crate::era::Era;
+
+/// Declares the table: variant, name on the wire, kind, eras.
+macro_rules! methods {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal, $kind:ident, [$($era:ident),+];)+) => {
+        /// A method that clients call or a notification that they send.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[non_exhaustive]
+        pub enum Method {
+            $($(#[$doc])* $variant,)+
+        }
+
+        impl Method {
+            const ALL: &[Self] = &[$(Self::$variant,)+];
+
+            /// Returns the name on the wire.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)+
+                }
+            }
+
+            const fn kind(self) -> Kind {
+                match self {
+                    $(Self::$variant => Kind::$kind,)+
+                }
+            }
+
+            const fn is_in(self, era: Era) -> bool {
+                match self {
+                    $(Self::$variant => matches!(era, $(Era::$era)|+),)+
+                }
+            }
+
+            fn named(name: &str) -> Option<Self> {
+                match name {
+                    $($name => Some(Self::$variant),)+
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+methods! {
+    /// Who are you, and which versions do you speak?
+    ServerDiscover = "server/discover", Request, [Modern];
+    /// Agrees on a version and opens a session.
+    Initialize = "initialize", Request, [Legacy];
+    /// Are you there?
+    Ping = "ping", Request, [Legacy];
+    /// Which tools are there?
+    ToolsList = "tools/list", Request, [Modern, Legacy];
+    /// Runs a tool.
+    ToolsCall = "tools/call", Request, [Modern, Legacy];
+    /// The client has read the answer to `initialize`.
+    Initialized = "notifications/initialized", Notification, [Legacy];
+    /// The client no longer wants an answer.
+    Cancelled = "notifications/cancelled", Notification, [Legacy];
+}
+
+impl Method {
+    /// Finds the method of a request. `None` is answered with -32601.
+    ///
+    /// Source: seeds, handler page; M-TOOL-15, L-METH-07.
+    #[must_use]
+    pub fn route(era: Era, name: &str) -> Option<Self> {
+        Self::named(name).filter(|method| method.is_in(era) && method.kind() == Kind::Request)
+    }
+
+    /// Finds a notification. `None` is logged and dropped, as all of the modern
+    /// era are over HTTP (R5).
+    ///
+    /// Source: seeds, handler page.
+    #[must_use]
+    pub fn route_notification(era: Era, name: &str) -> Option<Self> {
+        Self::named(name).filter(|method| method.is_in(era) && method.kind() == Kind::Notification)
+    }
+
+    /// Returns every method, in either era, notifications included.
+    #[must_use]
+    pub const fn methods() -> &'static [Self] {
+        Self::ALL
+    }
+
+    /// Returns the methods of one era, notifications included.
+    pub fn methods_of(era: Era) -> impl Iterator<Item = Self> {
+        Self::ALL
+            .iter()
+            .copied()
+            .filter(move |method| method.is_in(era))
+    }
+
+    /// Returns whether this is a notification rather than a request.
+    #[must_use]
+    pub const fn is_notification(self) -> bool {
+        matches!(self.kind(), Kind::Notification)
+    }
+}
+
+// === Behind the handle ===
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Request,
+    Notification,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_era_lists_it_also_routes() {
+        for era in [Era::Modern, Era::Legacy] {
+            for method in Method::methods_of(era) {
+                let found = if method.is_notification() {
+                    Method::route_notification(era, method.as_str())
+                } else {
+                    Method::route(era, method.as_str())
+                };
+                assert_eq!(found, Some(method));
+            }
+        }
+    }
+
+    #[test]
+    fn methods_of_one_era_are_unknown_to_the_other() {
+        for name in ["initialize", "ping"] {
+            assert_eq!(Method::route(Era::Modern, name), None, "{name}");
+        }
+        assert_eq!(Method::route(Era::Legacy, "server/discover"), None);
+    }
+
+    #[test]
+    fn the_modern_era_has_no_notifications() {
+        assert!(!Method::methods_of(Era::Modern).any(Method::is_notification));
+        let found = Method::route_notification(Era::Modern, "notifications/cancelled");
+        assert_eq!(found, None);
+    }
+
+    #[test]
+    fn a_request_cannot_name_a_notification_nor_the_other_way_round() {
+        assert_eq!(Method::route(Era::Legacy, "notifications/cancelled"), None);
+        assert_eq!(Method::route_notification(Era::Legacy, "tools/call"), None);
+    }
+
+    #[test]
+    fn names_are_compared_exactly() {
+        for name in ["Ping", "tools/list ", "", "foo/bar"] {
+            assert_eq!(Method::route(Era::Legacy, name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_catalogue_is_the_union_of_both_eras() {
+        for method in Method::methods() {
+            assert!(
+                [Era::Modern, Era::Legacy]
+                    .into_iter()
+                    .any(|era| Method::methods_of(era).any(|found| found == *method))
+            );
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Results of 2025-11-25 and 2025-06-18: no `resultType`, no cache hints, no
+//! `serverInfo` but in the answer to `initialize` (L-RPC-14).
+
+use serde_json::{Map, Value};
+
+use crate::call::ToolResult;
+use crate::capability::ServerCapabilities;
+use crate::implementation::Implementation;
+use crate::shape::json::Object;
+use crate::tools::Tool;
+
+/// L-INIT-01. Extensions are not defined here (L-INIT-08).
+pub(super) fn initialize(
+    out: &mut Vec<u8>,
+    version: &str,
+    implementation: &Implementation,
+    capabilities: &ServerCapabilities,
+    instructions: Option<&str>,
+) {
+    let capabilities = ServerCapabilities {
+        extensions: Map::new(),
+        ..capabilities.clone()
+    };
+    let mut result = Object::open(out);
+    result.value("protocolVersion", version);
+    result.value("capabilities", &capabilities);
+    result.value("serverInfo", implementation);
+    result.option("instructions", instructions);
+    result.close();
+}
+
+/// L-METH-02: any member at all would be one too many.
+pub(super) fn empty(out: &mut Vec<u8>) {
+    Object::open(out).close();
+}
+
+/// L-METH-08: structured content has to be an object (table 5.0).
+pub(super) fn call(out: &mut Vec<u8>, answer: &ToolResult) {
+    let structured = answer.structured_content.as_ref().filter(|v| v.is_object());
+    let mut result = Object::open(out);
+    result.value("content", &answer.content);
+    result.option::<Value>("structuredContent", structured);
+    if answer.is_error {
+        result.raw("isError", "true");
+    }
+    result.option("_meta", answer.meta.as_ref());
+    result.close();
+}
+
+/// L-METH-08: output schemas have to be of type `object` (table 5.0). `execution`
+/// is shown to 2025-11-25 sessions alone, once tools can be tasks (R10).
+pub(super) fn tools<'a>(
+    out: &mut Vec<u8>,
+    tools: impl IntoIterator<Item = &'a Tool>,
+    next_cursor: Option<&str>,
+) {
+    let mut result = Object::open(out);
+    result.array("tools", tools, |out, tool| {
+        super::page::tool(out, tool, tool.object_output_schema());
+    });
+    result.option("nextCursor", next_cursor);
+    result.close();
+}

@@ -1,0 +1,302 @@
+//! The JSON-RPC error object and its codes.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
+
+use crate::limits::{REFLECTED_CHARS, REFLECTED_VERSION_CHARS};
+use crate::reflected::reflected;
+use crate::version::MODERN_VERSIONS;
+
+/// A JSON-RPC error code.
+///
+/// Codes of applications lie outside of -32768 to -32000 (C-ERR-01); ours are
+/// HTTP statuses times 100, see [`Code::refusal`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(transparent)]
+pub struct Code(pub i64);
+
+impl Code {
+    /// The bytes are not JSON.
+    pub const PARSE_ERROR: Self = Self(-32700);
+    /// The envelope is wrong.
+    pub const INVALID_REQUEST: Self = Self(-32600);
+    /// The method is not routed in this era, or not offered.
+    pub const METHOD_NOT_FOUND: Self = Self(-32601);
+    /// The parameters or the request metadata are wrong.
+    pub const INVALID_PARAMS: Self = Self(-32602);
+    /// The fault is on our side.
+    pub const INTERNAL_ERROR: Self = Self(-32603);
+    /// A header is missing or differs from the body. Modern.
+    pub const HEADER_MISMATCH: Self = Self(-32020);
+    /// The client did not declare what the request needs. Modern.
+    pub const MISSING_CLIENT_CAPABILITY: Self = Self(-32021);
+    /// The request names a version that is not served. Modern.
+    pub const UNSUPPORTED_VERSION: Self = Self(-32022);
+    /// As many cancellations are recorded as may be (R2, R34).
+    pub const CANCELLATION_LIMIT: Self = Self(-32000);
+
+    /// Returns the code of a refusal before the handler: the HTTP status times 100.
+    ///
+    /// Source: R34.
+    #[must_use]
+    pub const fn refusal(status: u16) -> Self {
+        Self(status as i64 * 100)
+    }
+
+    /// The HTTP status of a refusal that we make.
+    pub(crate) fn refused_with(self) -> Option<u16> {
+        REFUSALS
+            .into_iter()
+            .find(|status| Self::refusal(*status) == self)
+    }
+}
+
+/// A JSON-RPC error object: `{"code":-32602,"message":"Unknown tool: x"}`.
+///
+/// The message is one short sentence. Client text gets into it through
+/// [`reflected`] only, and no internals ever do.
+///
+/// Source: C-RPC-05.
+#[derive(Clone, Debug, Serialize)]
+pub struct WireError {
+    /// What kind of error.
+    pub code: Code,
+    /// What a person reads.
+    pub message: Cow<'static, str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<Box<RawValue>>,
+}
+
+impl WireError {
+    /// Makes an error without data.
+    #[must_use]
+    pub fn new(code: Code, message: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            data: None,
+        }
+    }
+
+    /// Returns what a machine may read; its shape depends on the code.
+    #[must_use]
+    pub fn data(&self) -> Option<&RawValue> {
+        self.data.as_deref()
+    }
+
+    /// Adds data that a machine may read. Data that cannot be written as JSON is
+    /// left out.
+    #[must_use]
+    pub fn with_data<T: Serialize + ?Sized>(mut self, data: &T) -> Self {
+        self.data = to_raw_value(data).ok().map(crate::raw::compact);
+        self
+    }
+
+    /// Adds `{"retryAfterMs": n}` (R34).
+    #[must_use]
+    pub fn with_retry_after(self, wait: Duration) -> Self {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct RetryAfter {
+            retry_after_ms: u64,
+        }
+        self.with_data(&RetryAfter {
+            retry_after_ms: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX),
+        })
+    }
+
+    /// The bytes are not JSON.
+    #[must_use]
+    pub const fn parse_error() -> Self {
+        Self {
+            code: Code::PARSE_ERROR,
+            message: Cow::Borrowed("Parse error"),
+            data: None,
+        }
+    }
+
+    /// The envelope is wrong.
+    #[must_use]
+    pub fn invalid_request(reason: &'static str) -> Self {
+        Self::new(Code::INVALID_REQUEST, format!("Invalid request: {reason}"))
+    }
+
+    /// The parameters or the request metadata are wrong. The reason names a key,
+    /// never its value.
+    #[must_use]
+    pub fn invalid_params(reason: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Code::INVALID_PARAMS, reason)
+    }
+
+    /// The method is not routed in the era of the request.
+    ///
+    /// `initialize` can only get here with modern metadata: its sender then learns
+    /// which versions to name (M-VER-05).
+    #[must_use]
+    pub fn method_not_found(method: &str) -> Self {
+        let shown = reflected(method, REFLECTED_CHARS);
+        let message = if method == "initialize" {
+            let versions = MODERN_VERSIONS.join(", ");
+            format!("Method not found: {shown} (not part of {versions})")
+        } else {
+            format!("Method not found: {shown}")
+        };
+        Self::new(Code::METHOD_NOT_FOUND, message)
+    }
+
+    /// No tool has this name (M-TOOL-15).
+    #[must_use]
+    pub fn unknown_tool(name: &str) -> Self {
+        let shown = reflected(name, REFLECTED_CHARS);
+        Self::new(Code::INVALID_PARAMS, format!("Unknown tool: {shown}"))
+    }
+
+    /// The fault is on our side; what it was goes to the log and to nobody else.
+    #[must_use]
+    pub const fn internal() -> Self {
+        Self {
+            code: Code::INTERNAL_ERROR,
+            message: Cow::Borrowed("Internal error"),
+            data: None,
+        }
+    }
+
+    /// A header is missing or differs from the body.
+    #[must_use]
+    pub fn header_mismatch(reason: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Code::HEADER_MISMATCH, reason)
+    }
+
+    /// The request needs capabilities that its client has not declared.
+    ///
+    /// `required` is an object of capability objects, of what is missing:
+    /// `{"elicitation":{"url":{}}}` (C-ERR-02).
+    #[must_use]
+    pub fn missing_capability<T: Serialize>(
+        reason: impl Into<Cow<'static, str>>,
+        required: &T,
+    ) -> Self {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Missing<'a, T> {
+            required_capabilities: &'a T,
+        }
+        Self::new(Code::MISSING_CLIENT_CAPABILITY, reason).with_data(&Missing {
+            required_capabilities: required,
+        })
+    }
+
+    /// The request names a version that is not served; the data says which are.
+    ///
+    /// Source: M-ERR-03, R22.
+    #[must_use]
+    pub fn unsupported_version(requested: &str) -> Self {
+        #[derive(Serialize)]
+        struct Unsupported<'a> {
+            supported: &'a [&'a str],
+            requested: String,
+        }
+        Self::new(Code::UNSUPPORTED_VERSION, "Unsupported protocol version").with_data(
+            &Unsupported {
+                supported: &MODERN_VERSIONS,
+                requested: reflected(requested, REFLECTED_VERSION_CHARS),
+            },
+        )
+    }
+
+    /// The request is refused before any handler sees it, with this HTTP status.
+    ///
+    /// Source: R34.
+    #[must_use]
+    pub fn refused(status: u16, reason: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Code::refusal(status), reason)
+    }
+}
+
+impl fmt::Display for WireError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.message, self.code.0)
+    }
+}
+
+impl std::error::Error for WireError {}
+
+// === Behind the handle ===
+
+/// The statuses that a request can be refused with before any handler sees it.
+const REFUSALS: [u16; 10] = [401, 403, 404, 405, 406, 408, 413, 415, 429, 503];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(error: &WireError, expected: &str) {
+        assert_eq!(serde_json::to_string(error).expect("JSON"), expected);
+    }
+
+    #[test]
+    fn an_error_without_data_has_no_such_member() {
+        check(
+            &WireError::parse_error(),
+            r#"{"code":-32700,"message":"Parse error"}"#,
+        );
+    }
+
+    #[test]
+    fn a_refusal_is_the_status_times_a_hundred_and_says_when_to_come_back() {
+        check(
+            &WireError::refused(503, "Overloaded").with_retry_after(Duration::from_secs(2)),
+            r#"{"code":50300,"message":"Overloaded","data":{"retryAfterMs":2000}}"#,
+        );
+    }
+
+    #[test]
+    fn an_unsupported_version_is_repeated_beside_those_that_are_served() {
+        check(
+            &WireError::unsupported_version("v999.0.0"),
+            concat!(
+                r#"{"code":-32022,"message":"Unsupported protocol version","#,
+                r#""data":{"supported":["2026-07-28"],"requested":"v999.0.0"}}"#
+            ),
+        );
+    }
+
+    #[test]
+    fn a_long_version_is_cut() {
+        let error = WireError::unsupported_version(&"9".repeat(5000));
+
+        assert!(error.data().expect("data").get().len() < 120);
+    }
+
+    #[test]
+    fn an_unknown_method_is_shown_without_what_could_mislead() {
+        let error = WireError::method_not_found("a\u{202E}\nb");
+
+        assert_eq!(error.message, "Method not found: ab");
+    }
+
+    #[test]
+    fn an_initialize_in_the_modern_era_learns_the_versions() {
+        let error = WireError::method_not_found("initialize");
+
+        assert!(error.message.contains("2026-07-28"));
+    }
+
+    #[test]
+    fn missing_capabilities_are_an_object_of_objects() {
+        let required = serde_json::json!({"elicitation": {"url": {}}});
+
+        check(
+            &WireError::missing_capability("elicitation is required", &required),
+            concat!(
+                r#"{"code":-32021,"message":"elicitation is required","#,
+                r#""data":{"requiredCapabilities":{"elicitation":{"url":{}}}}}"#
+            ),
+        );
+    }
+}

@@ -1,0 +1,108 @@
+//! How many messages may be inside at once.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use conduit_telemetry::Gauge;
+use tokio::sync::Notify;
+
+use crate::exchange::Submitted;
+
+/// Counts what is inside and refuses what would be too much.
+#[derive(Clone, Debug)]
+pub(crate) struct Admission {
+    shared: Arc<Shared>,
+}
+
+/// The right of one message to be inside, and its state as seen from outside.
+///
+/// Cloned into every place that works for the message; the place in the count is
+/// given back with the last clone.
+#[derive(Clone, Debug)]
+pub(crate) struct Admitted {
+    inside: Arc<Inside>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    inside: AtomicUsize,
+    limit: usize,
+    gauge: Gauge,
+    emptied: Notify,
+}
+
+#[derive(Debug)]
+struct Inside {
+    submitted: Submitted,
+    shared: Arc<Shared>,
+}
+
+impl Admission {
+    pub(crate) fn new(limit: usize, gauge: Gauge) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                inside: AtomicUsize::new(0),
+                limit,
+                gauge,
+                emptied: Notify::new(),
+            }),
+        }
+    }
+
+    /// Lets a message in, unless the limit is reached.
+    pub(crate) fn admit(&self) -> Option<Admitted> {
+        let before = self.shared.inside.fetch_add(1, Ordering::Relaxed);
+        if before >= self.shared.limit {
+            self.shared.inside.fetch_sub(1, Ordering::Relaxed);
+            return None;
+        }
+        Some(self.enter())
+    }
+
+    /// Lets a message in whatever the count says (R42: `server/discover`).
+    pub(crate) fn admit_exempt(&self) -> Admitted {
+        self.shared.inside.fetch_add(1, Ordering::Relaxed);
+        self.enter()
+    }
+
+    /// Waits until nothing is inside.
+    pub(crate) async fn idle(&self) {
+        let mut emptied = std::pin::pin!(self.shared.emptied.notified());
+        loop {
+            // Registered before the count is read, so that no last one is missed.
+            emptied.as_mut().enable();
+            if self.shared.inside.load(Ordering::Acquire) == 0 {
+                return;
+            }
+            emptied.as_mut().await;
+            emptied.set(self.shared.emptied.notified());
+        }
+    }
+
+    fn enter(&self) -> Admitted {
+        self.shared.gauge.inc();
+        Admitted {
+            inside: Arc::new(Inside {
+                submitted: Submitted::default(),
+                shared: Arc::clone(&self.shared),
+            }),
+        }
+    }
+}
+
+impl std::ops::Deref for Admitted {
+    type Target = Submitted;
+
+    fn deref(&self) -> &Submitted {
+        &self.inside.submitted
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        self.shared.gauge.dec();
+        if self.shared.inside.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.shared.emptied.notify_waiters();
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! What crosses between a transport and the dispatcher.
+
+use std::net::IpAddr;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use bytes::Bytes;
+use conduit_protocol::Rendered;
+use http::HeaderMap;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::outbox::Events;
+
+/// What a transport knows about a message besides its bytes.
+#[derive(Clone, Debug, Default)]
+pub struct Head {
+    /// The HTTP header fields; `None` where the transport has no headers, which
+    /// also switches the header rules off.
+    pub headers: Option<HeaderMap>,
+    /// Where the client is, behind trusted proxies.
+    pub client: Option<IpAddr>,
+    /// What the client can read.
+    pub accepts: Accepts,
+    /// Which of the gateway's servers is meant.
+    pub server: usize,
+}
+
+/// The answers that a client can read (R24).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Accepts {
+    /// One JSON body.
+    pub json: bool,
+    /// A stream of server-sent events.
+    pub events: bool,
+}
+
+impl Default for Accepts {
+    fn default() -> Self {
+        Self {
+            json: true,
+            events: false,
+        }
+    }
+}
+
+/// What becomes of a submitted message.
+#[derive(Debug)]
+pub enum Reply {
+    /// One JSON-RPC message.
+    Message(MessageReply),
+    /// Nothing to say: a notification or a response was taken (HTTP 202).
+    Accepted,
+    /// Notifications first, the response last.
+    Stream(Events),
+}
+
+/// A whole answer.
+#[derive(Debug)]
+pub struct MessageReply {
+    /// The HTTP status that goes with it.
+    pub status: u16,
+    /// The JSON-RPC message.
+    pub message: Rendered,
+    /// The session that this answer opens.
+    pub session: Option<Uuid>,
+    /// When trying again makes sense, in seconds.
+    pub retry_after: Option<u32>,
+}
+
+impl MessageReply {
+    /// Makes an answer without a session.
+    #[must_use]
+    pub const fn new(status: u16, message: Rendered) -> Self {
+        Self {
+            status,
+            message,
+            session: None,
+            retry_after: None,
+        }
+    }
+}
+
+/// A call seen from outside: whether it was picked up, and how to stop it.
+#[derive(Debug, Default)]
+pub(crate) struct Submitted {
+    picked: AtomicBool,
+    stops_with_client: AtomicBool,
+    answered: AtomicBool,
+    token: OnceLock<CancellationToken>,
+}
+
+impl Submitted {
+    /// Says that the dispatcher has taken the message out of its mailbox.
+    pub(crate) fn pick(&self) {
+        self.picked.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_picked(&self) -> bool {
+        self.picked.load(Ordering::Relaxed)
+    }
+
+    /// Says that a client who hangs up cancels this call (modern, M-HTTP-20).
+    pub(crate) fn stop_with_client(&self) {
+        self.stops_with_client.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn answer(&self) {
+        self.answered.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns the token that the callback watches.
+    pub(crate) fn token(&self) -> &CancellationToken {
+        self.token.get_or_init(CancellationToken::new)
+    }
+
+    /// The client is gone: nobody will read the answer.
+    pub(crate) fn hang_up(&self) {
+        if self.stops_with_client.load(Ordering::Relaxed)
+            && !self.answered.load(Ordering::Relaxed)
+            && let Some(token) = self.token.get()
+        {
+            token.cancel();
+        }
+    }
+}
+
+/// A message on its way to the dispatcher.
+#[derive(Debug)]
+pub(crate) struct Dispatch {
+    pub(crate) head: Head,
+    pub(crate) body: Bytes,
+    pub(crate) call: crate::admission::Admitted,
+    pub(crate) reply: tokio::sync::oneshot::Sender<Reply>,
+}

@@ -1,0 +1,484 @@
+//! The handle of a gateway, and how it starts and ends.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use conduit_actor::{Seat, SpawnFailed, Tree, TreeOptions};
+use conduit_link::{
+    Delivery, FromHub, FromStore, Links, Mail, Message as Wire, Receiver, Role, ShardMap, Slot,
+};
+use conduit_protocol::{Code, Message, WireError, parse, peek_id};
+use conduit_telemetry::{RefusedReason, StreamKind, Telemetry};
+use tokio::sync::oneshot;
+use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio_util::task::{AbortOnDropHandle, TaskTracker};
+use tracing::{debug, info};
+use uuid::Uuid;
+
+use crate::admission::{Admission, Admitted};
+use crate::cancellation::{self, AddressScope, Registry, Sweeper};
+use crate::dispatcher::{self, Dispatcher};
+use crate::exchange::{Dispatch, Head, MessageReply, Reply};
+use crate::hosted::Hosted;
+use crate::mail::PostOffice;
+use crate::route;
+use crate::sessions::{self, Keeper, Sessions};
+use crate::streams::{self, SessionStream, Streams};
+use crate::watchdog::{self, Mark};
+use crate::workers::{self, Workers};
+
+/// How often overdue calls are looked for.
+const SWEEP: Duration = Duration::from_secs(1);
+/// How often used sessions are told to the store.
+const FLUSH: Duration = Duration::from_secs(10);
+/// How long cancelled calls get to end by themselves when the process ends.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
+/// What a gateway is started with.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// The most messages inside at once; one more is refused with 503.
+    pub in_flight: usize,
+    /// The longest that a message may wait for the dispatcher.
+    pub dispatch_patience: Duration,
+    /// The longest that one actor waits for another.
+    pub actor_patience: Duration,
+    /// Threads for async callbacks.
+    pub worker_threads: usize,
+    /// The most blocking callbacks at once.
+    pub blocking: usize,
+    /// Sessions that are kept in memory; the others are looked up in the store.
+    pub sessions_cached: usize,
+    /// The longest that the store may take.
+    pub store_patience: Duration,
+    /// Whether a legacy request has to name a session (R12).
+    pub require_session: bool,
+    /// What a cancel without session and principal may reach (R4).
+    pub address_scope: AddressScope,
+    /// The most cancelled calls of one scope that have not ended yet.
+    pub cancelled_per_scope: usize,
+    /// How long a cancel may look for its call at other gateways.
+    pub mail_deadline: Duration,
+}
+
+/// Answers requests; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Gateway {
+    shared: Arc<Shared>,
+    dispatcher: Seat<dispatcher::Message>,
+    streams: Seat<streams::Message>,
+    tree: Arc<Tree>,
+    /// Ticks and watchdog; they end with the last clone.
+    _background: Arc<Vec<AbortOnDropHandle<()>>>,
+}
+
+/// What the actors and tasks of one gateway share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) options: Options,
+    pub(crate) hosted: Vec<Arc<Hosted>>,
+    pub(crate) telemetry: Telemetry,
+    pub(crate) registry: Registry,
+    pub(crate) sessions: Sessions,
+    pub(crate) post: PostOffice,
+    pub(crate) workers: Arc<Workers>,
+    pub(crate) mark: Arc<Mark>,
+    /// Answers that take time; each holds its place in the admission.
+    pub(crate) tasks: TaskTracker,
+    admission: Admission,
+}
+
+/// Why a gateway could not start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The worker threads could not be started.
+    #[error("cannot start the worker threads")]
+    Workers {
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// The telemetry sink could not be started.
+    #[error("cannot start the gateway's telemetry")]
+    Telemetry {
+        /// Why.
+        source: conduit_telemetry::Error,
+    },
+    /// An actor could not be started.
+    #[error("cannot start the gateway's actors")]
+    Actors {
+        /// Why.
+        source: SpawnFailed,
+    },
+}
+
+/// Why a session's stream or end was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SessionError {
+    /// There is no such session, or no more.
+    #[error("the session does not exist")]
+    NotFound,
+    /// The store did not answer in time.
+    #[error("the session store is not available")]
+    Unavailable,
+}
+
+/// How a drain ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Drained {
+    /// Calls that were stopped because time ran out.
+    pub stopped: usize,
+}
+
+impl Gateway {
+    /// Starts the actors of a gateway on the current runtime.
+    ///
+    /// Links to the store and to the hubs open by themselves.
+    ///
+    /// # Errors
+    ///
+    /// [`StartError`] when threads or actors cannot be started.
+    pub async fn start(
+        options: Options,
+        hosted: Vec<Hosted>,
+        links: &Links,
+        telemetry: &Telemetry,
+    ) -> Result<Self, StartError> {
+        let keeper = Seat::new("sessions");
+        let streams = Seat::new("streams");
+        let sweeper = Seat::new("cancellation");
+        let dispatcher = Seat::new("dispatcher");
+        let store = links.connect(
+            Slot {
+                role: Role::Store,
+                index: 0,
+            },
+            store_receiver(keeper.clone()),
+        );
+        let shared = Arc::new(Shared {
+            options,
+            hosted: hosted.into_iter().map(Arc::new).collect(),
+            telemetry: telemetry.clone(),
+            registry: Registry::new(cancellation::Options {
+                address_scope: options.address_scope,
+                per_scope: options.cancelled_per_scope,
+            }),
+            sessions: Sessions::new(
+                store,
+                options.store_patience,
+                options.sessions_cached,
+                telemetry.sessions_cached().clone(),
+            ),
+            post: PostOffice::new(
+                links.clone(),
+                hub_receiver(sweeper.clone()),
+                options.mail_deadline,
+            ),
+            workers: start_workers(&options, telemetry)?,
+            mark: Mark::new(),
+            tasks: TaskTracker::new(),
+            admission: Admission::new(options.in_flight, telemetry.in_flight().clone()),
+        });
+        let tree = start_actors(&shared, &dispatcher, &sweeper, &keeper, &streams)
+            .await?;
+        let view = tree.viewer();
+        telemetry.collect_with(move |telemetry| telemetry.actors(&view()));
+        let background = background(&shared, sweeper);
+        Ok(Self {
+            shared,
+            dispatcher,
+            streams,
+            tree: Arc::new(tree),
+            _background: Arc::new(background),
+        })
+    }
+
+    /// Hands in one message and waits for what becomes of it.
+    ///
+    /// Never waits longer than [`Options::dispatch_patience`] for the dispatcher,
+    /// nor longer than its tool's time limit for a call.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future says that the client is gone: it cancels a modern call
+    /// (M-HTTP-20) and leaves a legacy one running (L-HTTP-08).
+    pub async fn submit(&self, head: Head, body: Bytes) -> Reply {
+        let call = match self.shared.admission.admit() {
+            Some(call) => call,
+            None if is_discover(&body) => self.shared.admission.admit_exempt(),
+            None => {
+                return self.refuse(&body, RefusedReason::Overload, "the server is busy");
+            }
+        };
+        let client = Client(Some(call.clone()));
+        let (reply, mut answer) = oneshot::channel();
+        let dispatch = Dispatch {
+            head,
+            body: body.clone(),
+            call: call.clone(),
+            reply,
+        };
+        let message = dispatcher::Message::Dispatch(Box::new(dispatch));
+        if self.dispatcher.cast(message).is_err() {
+            return self.refuse(&body, RefusedReason::Stalled, "the server is restarting");
+        }
+        let patience = self.shared.options.dispatch_patience;
+        let answered = match timeout(patience, &mut answer).await {
+            Ok(answered) => answered,
+            Err(_elapsed) if call.is_picked() => answer.await,
+            Err(_elapsed) => {
+                return self.refuse(&body, RefusedReason::Stalled, "the server is overloaded");
+            }
+        };
+        client.stays();
+        match answered {
+            Ok(reply) => reply,
+            Err(_lost) if call.is_picked() => lost(&body),
+            Err(_lost) => {
+                self.refuse(&body, RefusedReason::Stalled, "the server is restarting")
+            }
+        }
+    }
+
+    /// Sends one request through the real pipeline; returns whether it came back.
+    pub async fn probe(&self) -> bool {
+        const PING: &[u8] = br#"{"jsonrpc":"2.0","id":0,"method":"ping"}"#;
+        let reply = self.submit(Head::default(), Bytes::from_static(PING)).await;
+        matches!(reply, Reply::Message(MessageReply { status: 200, .. }))
+    }
+
+    /// Opens the stream of a live session (R25).
+    ///
+    /// # Errors
+    ///
+    /// [`SessionError`].
+    pub async fn open_session_stream(&self, session: Uuid) -> Result<SessionStream, SessionError> {
+        match self.shared.sessions.look(session).await {
+            Ok(Some(_live)) => {}
+            Ok(None) => return Err(SessionError::NotFound),
+            Err(_unable) => return Err(SessionError::Unavailable),
+        }
+        let patience = self.shared.options.actor_patience;
+        self.streams
+            .ask(patience, |reply| streams::Message::Attach { session, reply })
+            .await
+            .map_err(|_lost| SessionError::Unavailable)
+    }
+
+    /// Ends a session; every live gateway has forgotten it when this returns (R12).
+    ///
+    /// # Errors
+    ///
+    /// [`SessionError`].
+    pub async fn end_session(&self, session: Uuid) -> Result<(), SessionError> {
+        match self.shared.sessions.end(session).await {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(SessionError::NotFound),
+            Err(_unable) => Err(SessionError::Unavailable),
+        }
+    }
+
+    /// Takes the newest map of the hub's shards.
+    pub fn take_shard_map(&self, map: ShardMap) {
+        self.shared.post.take_map(map);
+    }
+
+    /// Waits until an actor has failed more often than it may; the process has to
+    /// end then. Returns the actor's name.
+    pub async fn failed(&self) -> &'static str {
+        self.tree.failed().await
+    }
+
+    /// Lets calls finish within `grace` and stops the others, each with an answer
+    /// (R43). Session streams end. The transport has stopped taking messages.
+    pub async fn drain(&self, grace: Duration) -> Drained {
+        if self.streams.cast(streams::Message::Drain).is_err() {
+            debug!("no streams to end");
+        }
+        let idle = self.shared.admission.idle();
+        if timeout(grace, idle).await.is_ok() {
+            return Drained { stopped: 0 };
+        }
+        let cancelled = self.shared.registry.cancel_all();
+        info!(cancelled, "grace is over, stopping calls");
+        let idle = self.shared.admission.idle();
+        if timeout(LAST_WORDS, idle).await.is_ok() {
+            return Drained { stopped: cancelled };
+        }
+        let error = WireError::new(Code::INTERNAL_ERROR, "the server is shutting down");
+        self.shared.registry.answer_all(&error);
+        Drained { stopped: cancelled }
+    }
+
+    fn refuse(&self, body: &[u8], reason: RefusedReason, text: &str) -> Reply {
+        self.shared.telemetry.refused(reason);
+        let id = peek_id(body);
+        let text = format!("{text}, try again in a moment");
+        Reply::Message(route::refusal(id.as_ref(), text))
+    }
+}
+
+// === Behind the handle ===
+
+/// The client as long as it may leave: dropping it before the answer hangs up.
+struct Client(Option<Admitted>);
+
+impl Client {
+    fn stays(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        if let Some(call) = &self.0 {
+            call.hang_up();
+        }
+    }
+}
+
+/// The dispatcher broke over this very message.
+fn lost(body: &[u8]) -> Reply {
+    let error = WireError::internal();
+    let message = conduit_protocol::error(peek_id(body).as_ref(), &error);
+    Reply::Message(MessageReply::new(200, message))
+}
+
+/// R42: any refusal of this one makes real clients fall back to another era.
+fn is_discover(body: &[u8]) -> bool {
+    matches!(parse(body), Ok(Message::Request(request)) if request.method == "server/discover")
+}
+
+fn start_workers(options: &Options, telemetry: &Telemetry) -> Result<Arc<Workers>, StartError> {
+    let pool = workers::Options {
+        threads: options.worker_threads,
+        blocking: options.blocking,
+    };
+    Workers::start(pool, telemetry).map_err(|source| StartError::Workers { source })
+}
+
+async fn start_actors(
+    shared: &Arc<Shared>,
+    dispatcher: &Seat<dispatcher::Message>,
+    sweeper: &Seat<cancellation::Message>,
+    keeper: &Seat<sessions::Message>,
+    streams: &Seat<streams::Message>,
+) -> Result<Tree, StartError> {
+    let tree = Tree::start(TreeOptions::default())
+        .await
+        .map_err(actors_failed)?;
+    shared
+        .telemetry
+        .start_sink(&tree)
+        .await
+        .map_err(|source| StartError::Telemetry { source })?;
+    let (seat, open) = (streams.clone(), shared.telemetry.streams(StreamKind::Session).clone());
+    tree.start_at(streams, move || Streams::new(seat.clone(), open.clone()))
+        .await
+        .map_err(actors_failed)?;
+    let (sessions, seat) = (shared.sessions.clone(), streams.clone());
+    tree.start_at(keeper, move || Keeper::new(sessions.clone(), seat.clone()))
+        .await
+        .map_err(actors_failed)?;
+    let registry = shared.registry.clone();
+    tree.start_at(sweeper, move || Sweeper::new(registry.clone()))
+        .await
+        .map_err(actors_failed)?;
+    let all = Arc::clone(shared);
+    tree.start_at(dispatcher, move || Dispatcher::new(Arc::clone(&all)))
+        .await
+        .map_err(actors_failed)?;
+    Ok(tree)
+}
+
+fn actors_failed(source: SpawnFailed) -> StartError {
+    StartError::Actors { source }
+}
+
+fn background(
+    shared: &Arc<Shared>,
+    sweeper: Seat<cancellation::Message>,
+) -> Vec<AbortOnDropHandle<()>> {
+    let tasks = &shared.tasks;
+    let sweeping = async move {
+        let mut ticks = interval(SWEEP);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            if sweeper.depth() == 0 && sweeper.cast(cancellation::Message::Sweep).is_err() {
+                debug!("no sweep: the actor is restarting");
+            }
+        }
+    };
+    let sessions = shared.sessions.clone();
+    let flushing = async move {
+        let mut ticks = interval(FLUSH);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            sessions.flush().await;
+        }
+    };
+    shared.workers.spawn(watchdog::watch(
+        Arc::downgrade(&shared.mark),
+        shared.telemetry.clone(),
+    ));
+    vec![
+        AbortOnDropHandle::new(tasks.spawn(sweeping)),
+        AbortOnDropHandle::new(tasks.spawn(flushing)),
+    ]
+}
+
+/// Hands what the store says to the sessions.
+fn store_receiver(keeper: Seat<sessions::Message>) -> Receiver {
+    Arc::new(move |_link, delivery| {
+        let message = match delivery {
+            Delivery::Call(incoming, answerer) => match incoming.message {
+                Wire::FromStore(FromStore::ForgetSessions { ids, ended }) => {
+                    sessions::Message::Forget {
+                        ids,
+                        ended,
+                        answerer,
+                    }
+                }
+                _ => return,
+            },
+            Delivery::Down(_reason) => sessions::Message::StoreLost,
+            Delivery::Up(_) | Delivery::Event(_) => return,
+        };
+        if keeper.cast(message).is_err() {
+            debug!("sessions are restarting, the store asks again");
+        }
+    })
+}
+
+/// Hands mail from other gateways to whom it concerns.
+fn hub_receiver(sweeper: Seat<cancellation::Message>) -> Receiver {
+    Arc::new(move |_link, delivery| {
+        let Delivery::Call(incoming, answerer) = delivery else {
+            return;
+        };
+        let Wire::FromHub(FromHub::Mail { mail, .. }) = incoming.message else {
+            return;
+        };
+        let Mail::Cancel {
+            scope,
+            request_id,
+            reason,
+        } = mail;
+        let message = cancellation::Message::RemoteCancel {
+            scope,
+            request_id,
+            reason,
+            answerer,
+        };
+        if sweeper.cast(message).is_err() {
+            debug!("the registry is restarting, a cancel is lost");
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,121 @@
+//! Mail to the other gateways, through the hub shard that owns its key.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use conduit_link::{
+    Answer, Lane, Link, Links, Mail, Message as Wire, Receiver, Recipients, Role, ShardMap, Slot,
+    ToHub, owner,
+};
+use parking_lot::RwLock;
+use tracing::{debug, info};
+
+/// Sends mail; cheap to clone.
+#[derive(Clone)]
+pub(crate) struct PostOffice {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    links: Links,
+    receiver: Receiver,
+    deadline: Duration,
+    /// The newest map, and one link for each of its shards.
+    shards: RwLock<Shards>,
+}
+
+#[derive(Default)]
+struct Shards {
+    map: ShardMap,
+    links: HashMap<u16, Link>,
+}
+
+impl PostOffice {
+    /// `receiver` hears what hubs say; `deadline` bounds every mail.
+    pub(crate) fn new(links: Links, receiver: Receiver, deadline: Duration) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                links,
+                receiver,
+                deadline,
+                shards: RwLock::default(),
+            }),
+        }
+    }
+
+    /// Takes a newer shard map: links to new shards open, those to old ones close.
+    pub(crate) fn take_map(&self, map: ShardMap) {
+        let Shared {
+            links,
+            receiver,
+            shards,
+            ..
+        } = &*self.shared;
+        let mut shards = shards.write();
+        if map.epoch <= shards.map.epoch {
+            debug!(epoch = map.epoch, "stale shard map refused");
+            return;
+        }
+        info!(epoch = map.epoch, shards = ?map.shards, "new shard map");
+        links.set_epoch(map.epoch);
+        shards.links.retain(|index, link| {
+            let kept = map.shards.contains(index);
+            if !kept {
+                link.close();
+            }
+            kept
+        });
+        for &index in &map.shards {
+            shards.links.entry(index).or_insert_with(|| {
+                let hub = Slot {
+                    role: Role::Hub,
+                    index,
+                };
+                links.connect(hub, Arc::clone(receiver))
+            });
+        }
+        shards.map = map;
+    }
+
+    /// Sends mail to every other gateway and returns how many took it.
+    ///
+    /// A hub that is out of reach, or too slow, delivers to nobody.
+    pub(crate) async fn send_to_others(&self, mail: Mail) -> u16 {
+        let Some(link) = self.owner(mail.key()) else {
+            debug!("no shard owns the mail's key");
+            return 0;
+        };
+        let deadline = self.shared.deadline;
+        let question = ToHub::Mail {
+            to: Recipients::Others,
+            mail,
+            deadline_ms: u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX),
+        };
+        match link.call(Lane::Control, Wire::ToHub(question), deadline).await {
+            Ok(Answer::Receipts { taken, .. }) => taken,
+            Ok(other) => {
+                debug!(answer = ?other, "mail not delivered");
+                0
+            }
+            Err(error) => {
+                debug!(%error, "mail not delivered");
+                0
+            }
+        }
+    }
+
+    fn owner(&self, key: &str) -> Option<Link> {
+        let shards = self.shared.shards.read();
+        let index = owner(&shards.map, key)?;
+        shards.links.get(&index).cloned()
+    }
+}
+
+impl std::fmt::Debug for PostOffice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PostOffice")
+            .field("map", &self.shared.shards.read().map)
+            .finish_non_exhaustive()
+    }
+}

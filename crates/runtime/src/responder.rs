@@ -1,0 +1,177 @@
+//! Turns what a call emits into its reply: the first thing decides (R7, R29).
+
+use std::sync::Arc;
+
+use conduit_protocol::{
+    Era, LogLevel, ProgressToken, Rendered, RequestId, WireError, log_message, progress,
+};
+use conduit_server::{Emission, Emit};
+use conduit_telemetry::{LostKind, Telemetry};
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
+
+use crate::admission::Admitted;
+use crate::exchange::{MessageReply, Reply};
+use crate::outbox::{Events, Kind, Outbox};
+
+/// Answers one call, exactly once.
+#[derive(Debug)]
+pub(crate) struct Responder {
+    state: Mutex<State>,
+    call: Admitted,
+}
+
+#[derive(Debug)]
+enum State {
+    /// Nothing was said yet; JSON is still possible.
+    Silent(oneshot::Sender<Reply>),
+    /// The stream is open.
+    Streaming(Arc<Outbox>),
+    /// The response is out.
+    Answered,
+}
+
+impl Responder {
+    pub(crate) fn new(reply: oneshot::Sender<Reply>, call: Admitted) -> Arc<Self> {
+        Arc::new(Self {
+            state: Mutex::new(State::Silent(reply)),
+            call,
+        })
+    }
+
+    /// Returns the call that is being answered.
+    pub(crate) const fn call(&self) -> &Admitted {
+        &self.call
+    }
+
+    /// Sends the response; a second one is ignored. Returns whether it was the first.
+    pub(crate) fn finish(&self, reply: MessageReply) -> bool {
+        let state = std::mem::replace(&mut *self.state.lock(), State::Answered);
+        match state {
+            State::Silent(sender) => {
+                self.call.answer();
+                // A client that left takes the answer with it.
+                drop(sender.send(Reply::Message(reply)));
+                true
+            }
+            State::Streaming(outbox) => {
+                outbox.finish(reply.message);
+                true
+            }
+            State::Answered => false,
+        }
+    }
+
+    /// Opens the stream, if nothing was said yet.
+    pub(crate) fn open(&self) {
+        let mut state = self.state.lock();
+        self.open_locked(&mut state);
+    }
+
+    /// Answers with an error, whatever the call is doing. Returns whether it was
+    /// the first answer.
+    pub(crate) fn refuse(&self, id: &RequestId, error: &WireError) -> bool {
+        let status = conduit_protocol::http_status(Era::Legacy, error);
+        let message = conduit_protocol::error(Some(id), error);
+        self.finish(MessageReply::new(status, message))
+    }
+
+    /// Sends a notification ahead of the response; returns how many were dropped.
+    fn notify(&self, kind: Kind, message: Rendered) -> usize {
+        let mut state = self.state.lock();
+        match self.open_locked(&mut state) {
+            Some(outbox) => outbox.notify(kind, message),
+            None => 1,
+        }
+    }
+
+    fn open_locked(&self, state: &mut State) -> Option<Arc<Outbox>> {
+        match std::mem::replace(state, State::Answered) {
+            State::Silent(sender) => {
+                let outbox = Arc::new(Outbox::default());
+                let events = Events::new(Arc::clone(&outbox), self.call.clone());
+                drop(sender.send(Reply::Stream(events)));
+                *state = State::Streaming(Arc::clone(&outbox));
+                Some(outbox)
+            }
+            State::Streaming(outbox) => {
+                *state = State::Streaming(Arc::clone(&outbox));
+                Some(outbox)
+            }
+            State::Answered => None,
+        }
+    }
+}
+
+/// Carries a callback's notifications to its responder.
+#[derive(Debug)]
+pub(crate) struct Emitter {
+    responder: Arc<Responder>,
+    telemetry: Telemetry,
+    token: Option<ProgressToken>,
+    level: Option<LogLevel>,
+    /// The last progress: it has to grow (C-PROG).
+    progress: Mutex<f64>,
+}
+
+impl Emitter {
+    pub(crate) fn new(
+        responder: Arc<Responder>,
+        telemetry: Telemetry,
+        token: Option<ProgressToken>,
+        level: Option<LogLevel>,
+    ) -> Self {
+        Self {
+            responder,
+            telemetry,
+            token,
+            level,
+            progress: Mutex::new(f64::NEG_INFINITY),
+        }
+    }
+
+    /// Whether `done` is more than was ever reported.
+    fn grows(&self, done: f64) -> bool {
+        let mut last = self.progress.lock();
+        let grows = done.is_finite() && done > *last;
+        if grows {
+            *last = done;
+        }
+        grows
+    }
+}
+
+impl Emit for Emitter {
+    fn emit(&self, emission: Emission) {
+        let dropped = match emission {
+            Emission::Progress {
+                done,
+                total,
+                message,
+            } => match &self.token {
+                Some(token) if self.grows(done) => {
+                    progress(token, done, total, message.as_deref()).map_or(0, |progress| {
+                        self.responder.notify(Kind::Progress, progress.into())
+                    })
+                }
+                Some(_) | None => 0,
+            },
+            Emission::Log {
+                level,
+                logger,
+                data,
+            } => match self.level {
+                Some(least) if level >= least => self.responder.notify(
+                    Kind::Log,
+                    log_message(level, logger.as_deref(), &data).into(),
+                ),
+                Some(_) | None => 0,
+            },
+            // What this runtime does not know, it cannot say.
+            _ => 1,
+        };
+        if dropped > 0 {
+            self.telemetry.lost(LostKind::Notification, dropped);
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! What this gateway knows of legacy sessions (R12).
+//!
+//! The truth is in the store. Here is a bounded cache of it, which the store
+//! corrects: it tells every gateway to forget a session before it answers whoever
+//! changed or ended it. While the store is out of reach the cache is empty, so a
+//! session that ended elsewhere is never served.
+//!
+//! The hot path reads the cache directly; the actor handles what the store says.
+//! When it fails the cache stays, and the store asks again.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use conduit_actor::{Actor, Failure, Seat};
+use conduit_link::{
+    Answer, Answerer, Lane, Link, Message as Wire, Refusal, SessionRecord, ToStore,
+};
+use conduit_protocol::LogLevel;
+use conduit_telemetry::Gauge;
+use parking_lot::RwLock;
+use serde_json::value::RawValue;
+use tracing::debug;
+use uuid::Uuid;
+
+use crate::streams;
+
+/// A session as requests see it; immutable but for its touch.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) id: Uuid,
+    /// The id as authors see it.
+    pub(crate) text: Arc<str>,
+    pub(crate) server: Box<str>,
+    pub(crate) version: &'static str,
+    pub(crate) client: Option<Box<RawValue>>,
+    /// What it set with `logging/setLevel`; `info` until then (R7).
+    pub(crate) level: LogLevel,
+    touched: AtomicBool,
+}
+
+/// Reaches the sessions; cheap to clone.
+#[derive(Clone, Debug)]
+pub(crate) struct Sessions {
+    shared: Arc<Shared>,
+}
+
+/// Why a session could not be looked up, opened or ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Error {
+    /// The store has as many sessions in use as it may keep.
+    #[error("there are too many sessions")]
+    Full,
+    /// The store did not answer, or could not.
+    #[error("the session store is not available")]
+    Unavailable,
+}
+
+#[derive(Debug)]
+struct Shared {
+    store: Link,
+    deadline: Duration,
+    most: usize,
+    cached: RwLock<HashMap<Uuid, Arc<Session>>>,
+    /// Grows with everything that is forgotten: a look-up that saw it grow does
+    /// not put its answer into the cache.
+    forgotten: AtomicU64,
+    gauge: Gauge,
+}
+
+impl Sessions {
+    /// `most` bounds the cache; `deadline` how long the store may take.
+    pub(crate) fn new(store: Link, deadline: Duration, most: usize, gauge: Gauge) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                store,
+                deadline,
+                most,
+                cached: RwLock::default(),
+                forgotten: AtomicU64::new(0),
+                gauge,
+            }),
+        }
+    }
+
+    /// Returns a session that is in the cache.
+    pub(crate) fn cached(&self, id: Uuid) -> Option<Arc<Session>> {
+        let session = self.shared.cached.read().get(&id).cloned()?;
+        session.touched.store(true, Ordering::Relaxed);
+        Some(session)
+    }
+
+    /// Returns a session, from the store if need be.
+    pub(crate) async fn look(&self, id: Uuid) -> Result<Option<Arc<Session>>, Error> {
+        if let Some(session) = self.cached(id) {
+            return Ok(Some(session));
+        }
+        let before = self.shared.forgotten.load(Ordering::Acquire);
+        let answer = self.ask(ToStore::LookSession { id }).await?;
+        let Some(session) = session_of(answer)? else {
+            return Ok(None);
+        };
+        session.touched.store(true, Ordering::Relaxed);
+        self.keep(&session, before);
+        Ok(Some(session))
+    }
+
+    /// Opens a session; it is durable when this returns.
+    pub(crate) async fn open(&self, record: SessionRecord) -> Result<(), Error> {
+        match self.ask(ToStore::OpenSession(record)).await? {
+            Answer::Done => Ok(()),
+            Answer::Refused(Refusal::Full) => Err(Error::Full),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Ends a session; every live gateway has forgotten it when this returns.
+    /// Returns whether there was one.
+    pub(crate) async fn end(&self, id: Uuid) -> Result<bool, Error> {
+        let answer = self.ask(ToStore::EndSession { id }).await?;
+        Ok(session_of(answer)?.is_some())
+    }
+
+    /// Forgets everything, as when the link to the store is lost.
+    pub(crate) fn forget_all(&self) {
+        let mut cached = self.shared.cached.write();
+        self.shared.forgotten.fetch_add(1, Ordering::Release);
+        cached.clear();
+        self.shared.gauge.set(0);
+    }
+
+    fn forget(&self, ids: &[Uuid]) {
+        let mut cached = self.shared.cached.write();
+        self.shared.forgotten.fetch_add(1, Ordering::Release);
+        for id in ids {
+            cached.remove(id);
+        }
+        self.shared.gauge.set(cached.len());
+    }
+
+    /// Caches `session`, unless something was forgotten since `before`.
+    fn keep(&self, session: &Arc<Session>, before: u64) {
+        let mut cached = self.shared.cached.write();
+        if self.shared.forgotten.load(Ordering::Acquire) != before {
+            return;
+        }
+        if cached.len() >= self.shared.most
+            && let Some(any) = cached.keys().next().copied()
+        {
+            cached.remove(&any);
+        }
+        cached.insert(session.id, Arc::clone(session));
+        self.shared.gauge.set(cached.len());
+    }
+
+    /// Tells the store which sessions were used since the last time.
+    ///
+    /// Touches are hints: what the store does not take is left out, and the next use
+    /// of a session touches it again.
+    pub(crate) async fn flush(&self) {
+        const BATCH: usize = 1_000;
+        for ids in self.touched().chunks(BATCH) {
+            let ids = ids.to_vec();
+            if let Err(error) = self.ask(ToStore::TouchSessions { ids }).await {
+                debug!(%error, "touches not taken");
+                return;
+            }
+        }
+    }
+
+    fn touched(&self) -> Vec<Uuid> {
+        let cached = self.shared.cached.read();
+        cached
+            .values()
+            .filter(|session| session.touched.swap(false, Ordering::Relaxed))
+            .map(|session| session.id)
+            .collect()
+    }
+
+    async fn ask(&self, question: ToStore) -> Result<Answer, Error> {
+        let Shared {
+            store, deadline, ..
+        } = &*self.shared;
+        store
+            .call(Lane::Data, Wire::ToStore(question), *deadline)
+            .await
+            .map_err(|error| {
+                debug!(%error, "no answer from the store");
+                Error::Unavailable
+            })
+    }
+}
+
+fn session_of(answer: Answer) -> Result<Option<Arc<Session>>, Error> {
+    match answer {
+        Answer::Session(record) => record
+            .map(|record| Session::try_from(record).map(Arc::new))
+            .transpose(),
+        other => Err(unexpected(&other)),
+    }
+}
+
+fn unexpected(answer: &Answer) -> Error {
+    debug!(?answer, "the store refused");
+    Error::Unavailable
+}
+
+impl TryFrom<SessionRecord> for Session {
+    type Error = Error;
+
+    fn try_from(record: SessionRecord) -> Result<Self, Error> {
+        let version = conduit_protocol::LEGACY_VERSIONS
+            .iter()
+            .find(|version| **version == record.version)
+            .ok_or(Error::Unavailable)?;
+        Ok(Self {
+            id: record.id,
+            text: record.id.to_string().into(),
+            server: record.server.into(),
+            version,
+            client: raw(&record.client),
+            level: record
+                .level
+                .and_then(|level| LogLevel::parse(&level))
+                .unwrap_or(LogLevel::Info),
+            touched: AtomicBool::new(true),
+        })
+    }
+}
+
+fn raw(json: &[u8]) -> Option<Box<RawValue>> {
+    serde_json::from_slice(json).ok()
+}
+
+// === Behind the handle ===
+
+/// What the actor hears.
+#[derive(Debug)]
+pub(crate) enum Message {
+    /// The store says that these sessions changed or ended.
+    Forget {
+        ids: Vec<Uuid>,
+        ended: bool,
+        answerer: Answerer,
+    },
+    /// The link to the store is lost.
+    StoreLost,
+}
+
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    sessions: Sessions,
+    streams: Seat<streams::Message>,
+}
+
+impl Keeper {
+    pub(crate) const fn new(sessions: Sessions, streams: Seat<streams::Message>) -> Self {
+        Self { sessions, streams }
+    }
+}
+
+impl Actor for Keeper {
+    type Message = Message;
+
+    async fn handle(&mut self, message: Message) -> Result<(), Failure> {
+        match message {
+            Message::Forget {
+                ids,
+                ended,
+                answerer,
+            } => {
+                self.sessions.forget(&ids);
+                if ended && self.streams.cast(streams::Message::EndSessions { ids }).is_err() {
+                    debug!("no streams to end");
+                }
+                answerer.answer(Answer::Done);
+            }
+            Message::StoreLost => self.sessions.forget_all(),
+        }
+        Ok(())
+    }
+}

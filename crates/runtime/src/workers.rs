@@ -1,0 +1,253 @@
+//! Where authors' callbacks run, beside the gateway's loop.
+//!
+//! A runtime of its own with few threads for async callbacks, and bounded threads
+//! for blocking ones. A blocking callback cannot be stopped: after its grace it is
+//! abandoned, that is answered for and counted, and it keeps its permit until it
+//! returns. So abandoned callbacks can use up the blocking threads, but nothing
+//! else.
+
+use std::future::pending;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use conduit_protocol::{Code, Outcome, ToolResult, WireError};
+use conduit_server::Work;
+use conduit_telemetry::{Gauge, Pool, Telemetry};
+use futures_util::FutureExt;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::{Semaphore, oneshot};
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, error};
+
+/// The pool; dropping it leaves blocking callbacks to end by themselves.
+#[derive(Debug)]
+pub(crate) struct Workers {
+    runtime: Option<Runtime>,
+    blocking: Arc<Semaphore>,
+    busy: Gauge,
+    busy_threads: Gauge,
+    abandoned: Gauge,
+}
+
+/// What the pool is started with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Options {
+    /// Threads for async callbacks.
+    pub(crate) threads: usize,
+    /// The most blocking callbacks at once.
+    pub(crate) blocking: usize,
+}
+
+/// What bounds one call.
+#[derive(Clone, Debug)]
+pub(crate) struct Bounds {
+    /// The tool, as its author named it.
+    pub(crate) tool: Arc<str>,
+    /// The longest that the call may take.
+    pub(crate) time_limit: Duration,
+    /// After a cancel, how long before the call is aborted; never if `None`.
+    pub(crate) grace: Option<Duration>,
+    /// The tool's own limit of calls at once.
+    pub(crate) concurrency: Option<Arc<Semaphore>>,
+    /// Told when the client has had enough.
+    pub(crate) token: CancellationToken,
+}
+
+/// What an aborted call is answered with; the seeds offer this code to authors.
+const CANCELLED: Code = Code(-32_800);
+
+/// How a call ended.
+#[derive(Debug)]
+pub(crate) enum Ended {
+    /// The callback returned.
+    Returned(Outcome),
+    /// It panicked.
+    Panicked,
+    /// It took longer than its limit.
+    OutOfTime,
+    /// It was cancelled, and did not end within its grace.
+    Aborted,
+}
+
+impl Ended {
+    /// Turns it into what the client gets (R14).
+    pub(crate) fn into_outcome(self, tool: &str, time_limit: Duration) -> Outcome {
+        match self {
+            Self::Returned(outcome) => outcome,
+            Self::Panicked => Outcome::Refused(WireError::internal()),
+            Self::OutOfTime => Outcome::Complete(ToolResult::failure(format!(
+                "the tool `{tool}` did not finish within {} s",
+                time_limit.as_secs_f64()
+            ))),
+            Self::Aborted => Outcome::Refused(WireError::new(CANCELLED, "Request cancelled")),
+        }
+    }
+}
+
+impl Workers {
+    /// # Errors
+    ///
+    /// Fails when the threads cannot be started.
+    pub(crate) fn start(
+        options: Options,
+        telemetry: &Telemetry,
+    ) -> std::io::Result<Arc<Self>> {
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(options.threads)
+            .max_blocking_threads(options.blocking)
+            .thread_name("worker")
+            .enable_time()
+            .enable_io()
+            .build()?;
+        Ok(Arc::new(Self {
+            runtime: Some(runtime),
+            blocking: Arc::new(Semaphore::new(options.blocking)),
+            busy: telemetry.workers_busy(Pool::Async).clone(),
+            busy_threads: telemetry.workers_busy(Pool::Blocking).clone(),
+            abandoned: telemetry.workers_abandoned(Pool::Blocking).clone(),
+        }))
+    }
+
+    /// Runs a future on the pool; it is bounded by what it awaits in [`Workers::run`].
+    ///
+    /// Whoever calls holds an admission permit, so there are never more of these
+    /// than the admission limit.
+    pub(crate) fn spawn(&self, call: impl Future<Output = ()> + Send + 'static) {
+        if let Some(runtime) = &self.runtime {
+            drop(runtime.spawn(call));
+        }
+    }
+
+    /// Runs one callback to its end, or to one of its bounds.
+    pub(crate) async fn run(&self, work: Work, bounds: &Bounds) -> Ended {
+        let whole = async {
+            let slot = match &bounds.concurrency {
+                Some(limit) => Arc::clone(limit).acquire_owned().await.ok(),
+                None => None,
+            };
+            match work {
+                Work::Async(callback) => {
+                    let _busy = self.busy.hold();
+                    bounded(AssertUnwindSafe(callback).catch_unwind(), bounds).await
+                }
+                Work::Blocking(callback) => self.block(callback, bounds, slot).await,
+            }
+        };
+        timeout(bounds.time_limit, whole).await.unwrap_or(Ended::OutOfTime)
+    }
+
+    async fn block(
+        &self,
+        callback: Box<dyn FnOnce() -> Outcome + Send>,
+        bounds: &Bounds,
+        slot: Option<tokio::sync::OwnedSemaphorePermit>,
+    ) -> Ended {
+        let (Ok(permit), Some(runtime)) = (
+            Arc::clone(&self.blocking).acquire_owned().await,
+            &self.runtime,
+        ) else {
+            return Ended::Aborted;
+        };
+        let (send, returned) = oneshot::channel();
+        let busy = self.busy_threads.hold();
+        let abandoned = Abandonable::new(&self.abandoned);
+        let watched = abandoned.clone();
+        drop(runtime.spawn_blocking(move || {
+            let outcome = std::panic::catch_unwind(AssertUnwindSafe(callback));
+            drop((permit, slot, busy));
+            watched.returned();
+            if send.send(outcome).is_err() {
+                debug!("an abandoned callback returned");
+            }
+        }));
+        let mut guard = AbandonOnDrop(Some(abandoned));
+        let returned = async { returned.await.unwrap_or_else(|_| Err(Box::new("lost"))) };
+        let ended = bounded(returned, bounds).await;
+        if matches!(ended, Ended::Returned(_) | Ended::Panicked) {
+            guard.0 = None;
+        }
+        ended
+    }
+}
+
+impl Drop for Workers {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+// === Behind the pool ===
+
+type Caught = std::thread::Result<Outcome>;
+
+/// Waits for the callback, or for a cancel and the grace after it.
+async fn bounded(callback: impl Future<Output = Caught>, bounds: &Bounds) -> Ended {
+    let stop = async {
+        bounds.token.cancelled().await;
+        match bounds.grace {
+            Some(grace) => sleep(grace).await,
+            None => pending().await,
+        }
+    };
+    tokio::select! {
+        // The answer first: a call that returned is not aborted.
+        biased;
+        caught = callback => caught.map_or_else(|_panic| {
+            error!(tool = &*bounds.tool, "tool panicked");
+            Ended::Panicked
+        }, Ended::Returned),
+        () = stop => Ended::Aborted,
+    }
+}
+
+/// Counts a blocking callback from when it was given up until it returns.
+#[derive(Clone)]
+struct Abandonable {
+    state: Arc<parking_lot::Mutex<State>>,
+    gauge: Gauge,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum State {
+    Running,
+    Abandoned,
+    Returned,
+}
+
+impl Abandonable {
+    fn new(gauge: &Gauge) -> Self {
+        Self {
+            state: Arc::new(parking_lot::Mutex::new(State::Running)),
+            gauge: gauge.clone(),
+        }
+    }
+
+    fn returned(&self) {
+        let before = std::mem::replace(&mut *self.state.lock(), State::Returned);
+        if before == State::Abandoned {
+            self.gauge.dec();
+        }
+    }
+
+    fn abandon(&self) {
+        let mut state = self.state.lock();
+        if *state == State::Running {
+            *state = State::Abandoned;
+            self.gauge.inc();
+        }
+    }
+}
+
+struct AbandonOnDrop(Option<Abandonable>);
+
+impl Drop for AbandonOnDrop {
+    fn drop(&mut self) {
+        if let Some(abandonable) = &self.0 {
+            abandonable.abandon();
+        }
+    }
+}

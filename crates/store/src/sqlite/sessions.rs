@@ -1,0 +1,245 @@
+//! The SQL of sessions.
+
+use conduit_link::SessionRecord;
+use rusqlite::{Connection, OptionalExtension, Row, named_params};
+use serde_bytes::ByteBuf;
+use uuid::Uuid;
+
+use crate::backend::{Failure, Opening, Reader, Tables};
+use crate::retention::{Retention, SLICE, Second};
+
+/// Looks sessions up, beside the writer.
+#[derive(Debug)]
+pub(crate) struct SqliteReader(Connection);
+
+/// A transaction at work.
+pub(super) struct Transaction<'a> {
+    connection: &'a Connection,
+    live: u64,
+}
+
+/// Counts the sessions; takes time in proportion to them.
+pub(super) fn count(connection: &Connection) -> rusqlite::Result<u64> {
+    let live: i64 = connection.query_row("SELECT count(*) FROM sessions", (), |row| row.get(0))?;
+    Ok(live.unsigned_abs())
+}
+
+impl SqliteReader {
+    pub(super) const fn new(connection: Connection) -> Self {
+        Self(connection)
+    }
+}
+
+impl Reader for SqliteReader {
+    fn session(&self, id: Uuid) -> Result<Option<SessionRecord>, Failure> {
+        self.0
+            .prepare_cached(
+                "SELECT id, server, version, principal, capabilities, client, level
+                 FROM sessions WHERE id = :id",
+            )
+            .and_then(|mut look| {
+                look.query_row(named_params! { ":id": id.as_bytes() }, record)
+                    .optional()
+            })
+            .map_err(|error| Failure::new("look up a session", error))
+    }
+}
+
+impl<'a> Transaction<'a> {
+    pub(super) const fn new(connection: &'a Connection, live: u64) -> Self {
+        Self { connection, live }
+    }
+
+    /// Returns how many sessions there are now.
+    pub(super) const fn live(&self) -> u64 {
+        self.live
+    }
+}
+
+impl Tables for Transaction<'_> {
+    fn open(
+        &mut self,
+        record: &SessionRecord,
+        kept: Retention,
+        now: Second,
+    ) -> Result<Opening, Failure> {
+        self.try_open(record, kept, now)
+            .map_err(|error| Failure::new("open a session", error))
+    }
+
+    fn set_level(&mut self, id: Uuid, level: &str, now: Second) -> Result<bool, Failure> {
+        self.connection
+            .prepare_cached(
+                "UPDATE sessions SET level = :level, used_at = max(used_at, :now) WHERE id = :id",
+            )
+            .and_then(|mut set| {
+                set.execute(named_params! {
+                    ":id": id.as_bytes(),
+                    ":level": level,
+                    ":now": now.since_1970(),
+                })
+            })
+            .map(|changed| changed > 0)
+            .map_err(|error| Failure::new("set the log level of a session", error))
+    }
+
+    fn touch(&mut self, ids: &[Uuid], now: Second) -> Result<(), Failure> {
+        self.try_touch(ids, now)
+            .map_err(|error| Failure::new("note the use of sessions", error))
+    }
+
+    fn end(&mut self, id: Uuid) -> Result<Option<SessionRecord>, Failure> {
+        let ended = self
+            .connection
+            .prepare_cached(
+                "DELETE FROM sessions WHERE id = :id
+                 RETURNING id, server, version, principal, capabilities, client, level",
+            )
+            .and_then(|mut end| {
+                end.query_row(named_params! { ":id": id.as_bytes() }, record)
+                    .optional()
+            })
+            .map_err(|error| Failure::new("end a session", error))?;
+        self.live = self.live.saturating_sub(u64::from(ended.is_some()));
+        Ok(ended)
+    }
+
+    fn sweep(&mut self, kept: Retention, now: Second) -> Result<Vec<Uuid>, Failure> {
+        self.try_sweep(kept, now)
+            .map_err(|error| Failure::new("end idle sessions", error))
+    }
+}
+
+// === Behind the tables ===
+
+impl Transaction<'_> {
+    fn try_open(
+        &mut self,
+        record: &SessionRecord,
+        kept: Retention,
+        now: Second,
+    ) -> rusqlite::Result<Opening> {
+        let known = self
+            .connection
+            .prepare_cached("SELECT 1 FROM sessions WHERE id = :id")?
+            .exists(named_params! { ":id": record.id.as_bytes() })?;
+        if known {
+            return Ok(Opening::Opened { left: Vec::new() });
+        }
+        let Some(left) = self.make_room(kept, now)? else {
+            return Ok(Opening::Full);
+        };
+        self.insert(record, now)?;
+        Ok(Opening::Opened { left })
+    }
+
+    /// Returns who left, or nothing if too few may leave.
+    fn make_room(&mut self, kept: Retention, now: Second) -> rusqlite::Result<Option<Vec<Uuid>>> {
+        let wanted = kept.must_leave(self.live);
+        if wanted == 0 {
+            return Ok(Some(Vec::new()));
+        }
+        let oldest = self.oldest(wanted)?;
+        let enough = u64::try_from(oldest.len()) == Ok(wanted);
+        if !enough
+            || !oldest
+                .iter()
+                .all(|&(_, used)| Retention::may_leave(used, now))
+        {
+            return Ok(None);
+        }
+        let mut delete = self
+            .connection
+            .prepare_cached("DELETE FROM sessions WHERE id = :id")?;
+        for (id, _) in &oldest {
+            delete.execute(named_params! { ":id": id.as_bytes() })?;
+        }
+        self.live = self.live.saturating_sub(wanted);
+        Ok(Some(oldest.into_iter().map(|(id, _)| id).collect()))
+    }
+
+    fn oldest(&self, wanted: u64) -> rusqlite::Result<Vec<(Uuid, Second)>> {
+        self.connection
+            .prepare_cached("SELECT id, used_at FROM sessions ORDER BY used_at LIMIT :wanted")?
+            .query_map(
+                named_params! { ":wanted": i64::try_from(wanted).unwrap_or(i64::MAX) },
+                |row| Ok((id(row)?, Second::new(row.get(1)?))),
+            )?
+            .collect()
+    }
+
+    fn insert(&mut self, record: &SessionRecord, now: Second) -> rusqlite::Result<()> {
+        self.connection
+            .prepare_cached(
+                "INSERT INTO sessions (
+                     id, server, version, principal, capabilities, client, level, opened_at, used_at
+                 ) VALUES (
+                     :id, :server, :version, :principal, :capabilities, :client, :level, :now, :now
+                 )",
+            )?
+            .execute(named_params! {
+                ":id": record.id.as_bytes(),
+                ":server": record.server,
+                ":version": record.version,
+                ":principal": record.principal,
+                ":capabilities": record.capabilities.as_slice(),
+                ":client": record.client.as_slice(),
+                ":level": record.level,
+                ":now": now.since_1970(),
+            })?;
+        self.live = self.live.saturating_add(1);
+        Ok(())
+    }
+
+    fn try_touch(&self, ids: &[Uuid], now: Second) -> rusqlite::Result<()> {
+        let mut touch = self.connection.prepare_cached(
+            "UPDATE sessions SET used_at = :now WHERE id = :id AND used_at < :now",
+        )?;
+        for id in ids {
+            touch.execute(named_params! { ":id": id.as_bytes(), ":now": now.since_1970() })?;
+        }
+        Ok(())
+    }
+
+    fn try_sweep(&mut self, kept: Retention, now: Second) -> rusqlite::Result<Vec<Uuid>> {
+        self.connection
+            .prepare_cached("UPDATE sessions SET used_at = :now WHERE used_at > :now")?
+            .execute(named_params! { ":now": now.since_1970() })?;
+        let swept: Vec<Uuid> = self
+            .connection
+            .prepare_cached(
+                "DELETE FROM sessions WHERE id IN (
+                     SELECT id FROM sessions WHERE used_at < :before ORDER BY used_at LIMIT :slice
+                 ) RETURNING id",
+            )?
+            .query_map(
+                named_params! {
+                    ":before": kept.over_before(now).since_1970(),
+                    ":slice": i64::try_from(SLICE).unwrap_or(i64::MAX),
+                },
+                id,
+            )?
+            .collect::<rusqlite::Result<_>>()?;
+        let gone = u64::try_from(swept.len()).unwrap_or(u64::MAX);
+        self.live = self.live.saturating_sub(gone);
+        Ok(swept)
+    }
+}
+
+/// Reads the id in the first column.
+fn id(row: &Row<'_>) -> rusqlite::Result<Uuid> {
+    row.get(0).map(Uuid::from_bytes)
+}
+
+/// Reads the columns in the order in which each query here names them.
+fn record(row: &Row<'_>) -> rusqlite::Result<SessionRecord> {
+    Ok(SessionRecord {
+        id: id(row)?,
+        server: row.get(1)?,
+        version: row.get(2)?,
+        principal: row.get(3)?,
+        capabilities: ByteBuf::from(row.get::<_, Vec<u8>>(4)?),
+        client: ByteBuf::from(row.get::<_, Vec<u8>>(5)?),
+        level: row.get(6)?,
+    })
+}

@@ -1,0 +1,210 @@
+//! The log line of each event.
+
+use std::time::Duration;
+
+use tracing::{debug, error, info, warn};
+
+use crate::event::{Event, Trace};
+use crate::label::{Era, ExitCause, Outcome};
+
+/// Writes the line of an event.
+///
+/// Texts of clients are written as Rust strings, so that they cannot look like
+/// lines of ours. Events of the seeds keep their names, as targets, and the
+/// names of their fields.
+pub(super) fn write(event: &Event) {
+    match event {
+        Event::RequestStopped {
+            server,
+            method,
+            era,
+            version,
+            outcome,
+            took,
+            trace,
+        } => {
+            let method = method.as_deref();
+            request_stopped(
+                server,
+                method,
+                *era,
+                version.as_deref(),
+                *outcome,
+                *took,
+                trace,
+            );
+        }
+        Event::ToolExecuted {
+            server,
+            tool,
+            outcome,
+            took,
+        } => debug!(
+            target: "conduit_mcp.tool.execute",
+            duration = ?took, tool_name = ?tool, server_module = server,
+            status = outcome.status(), %outcome, "tool executed"
+        ),
+        Event::RequestCancelled {
+            request_id,
+            reason,
+            by,
+            scope: _secret,
+        } => debug!(
+            target: "conduit_mcp.request.cancelled",
+            ?request_id, ?reason, %by, "request cancelled"
+        ),
+        Event::CallRefused { reason } => {
+            debug!(target: "conduit_telemetry::request", %reason, "call refused");
+        }
+        Event::CallbackPanicked { server, tool } => error!(server, tool, "callback panicked"),
+        Event::WorkerAbandoned { server, tool, pool } => {
+            warn!(server, tool, %pool, "callback overran its grace, left to itself");
+        }
+        Event::LoopStalled { server, tool, took } => {
+            warn!(server, tool, ?took, "inline callback held up the loop");
+        }
+        Event::ChildStarted { slot, pid } => info!(slot, pid, "child started"),
+        Event::ChildReady { slot, pid, took } => info!(slot, pid, ?took, "child ready"),
+        Event::ChildExited {
+            slot,
+            pid,
+            cause: ExitCause::Asked,
+            status,
+        } => info!(slot, pid, status, "child exited"),
+        Event::ChildExited {
+            slot,
+            pid,
+            cause,
+            status,
+        } => warn!(slot, pid, status, %cause, "child exited unasked"),
+        Event::ChildRestarted { slot, pid, delay } => info!(slot, pid, ?delay, "child restarted"),
+        Event::SlotParked { slot, pause } => error!(slot, ?pause, "slot failed too often, parked"),
+        Event::LinkUp { peer } => info!(peer, "link up"),
+        Event::LinkDown { peer, reason } => warn!(peer, reason, "link down"),
+        Event::ScrapeMissed { slot } => warn!(slot, "child did not answer a scrape in time"),
+    }
+}
+
+fn request_stopped(
+    server: &str,
+    method: Option<&str>,
+    era: Era,
+    version: Option<&str>,
+    outcome: Outcome,
+    took: Duration,
+    trace: &Trace<String>,
+) {
+    let Trace {
+        traceparent,
+        tracestate,
+        baggage,
+    } = trace;
+    debug!(
+        target: "conduit_mcp.request.stop",
+        duration = ?took, ?method, server_module = server,
+        status = outcome.status(), %outcome, %era, protocol_version = ?version,
+        ?traceparent, ?tracestate, ?baggage, "request stopped"
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+    use crate::label::CancelledBy;
+    use crate::logging::LogFormat;
+    use crate::logging::tests::logged;
+
+    fn line_of(event: &Event) -> Value {
+        let text = logged(LogFormat::Json, "trace", || write(event));
+        serde_json::from_str(text.trim_end()).expect("one line")
+    }
+
+    #[test]
+    fn a_request_is_told_under_the_name_and_with_the_fields_of_the_seeds() {
+        let line = line_of(&Event::RequestStopped {
+            server: "demo".to_owned(),
+            method: Some("tools/list".to_owned()),
+            era: Era::Modern,
+            version: Some("2026-07-28".to_owned()),
+            outcome: Outcome::Ok,
+            took: Duration::from_millis(2),
+            trace: Trace::default(),
+        });
+
+        assert_eq!(line["target"], "conduit_mcp.request.stop");
+        assert_eq!(line["level"], "DEBUG");
+        for field in [
+            "duration",
+            "method",
+            "server_module",
+            "status",
+            "era",
+            "protocol_version",
+            "traceparent",
+            "tracestate",
+            "baggage",
+        ] {
+            assert!(line["fields"].get(field).is_some(), "no {field} in {line}");
+        }
+    }
+
+    #[test]
+    fn a_tool_that_failed_has_status_error() {
+        let line = line_of(&Event::ToolExecuted {
+            server: "demo".to_owned(),
+            tool: Some("boom".to_owned()),
+            outcome: Outcome::Panic,
+            took: Duration::ZERO,
+        });
+
+        assert_eq!(line["target"], "conduit_mcp.tool.execute");
+        assert_eq!(line["fields"]["status"], "error");
+        assert_eq!(line["fields"]["outcome"], "panic");
+    }
+
+    #[test]
+    fn a_scope_that_may_hold_a_session_is_not_told() {
+        let line = line_of(&Event::RequestCancelled {
+            request_id: "7".to_owned(),
+            scope: "session:0f8fad5b".to_owned(),
+            reason: Some("changed\nmy mind".to_owned()),
+            by: CancelledBy::Notice,
+        });
+
+        assert_eq!(line["target"], "conduit_mcp.request.cancelled");
+        assert!(!line.to_string().contains("0f8fad5b"));
+    }
+
+    #[test]
+    fn a_text_of_a_client_cannot_begin_a_line() {
+        let text = logged(LogFormat::Text, "trace", || {
+            write(&Event::ToolExecuted {
+                server: "demo".to_owned(),
+                tool: Some("x\ngateway-0  ERROR all is lost".to_owned()),
+                outcome: Outcome::Refused,
+                took: Duration::ZERO,
+            });
+        });
+
+        assert_eq!(text.lines().count(), 1, "{text}");
+    }
+
+    #[test]
+    fn a_child_that_was_asked_to_end_is_no_warning() {
+        let ended = |cause| {
+            let line = line_of(&Event::ChildExited {
+                slot: "gateway-0".to_owned(),
+                pid: 7,
+                cause,
+                status: "exit status: 0".to_owned(),
+            });
+            line["level"].clone()
+        };
+
+        assert_eq!(ended(ExitCause::Asked), "INFO");
+        assert_eq!(ended(ExitCause::Left), "WARN");
+        assert_eq!(ended(ExitCause::Hung), "WARN");
+    }
+}

@@ -1,0 +1,420 @@
+//! The handle of a process' telemetry.
+
+mod hot;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use conduit_actor::{ChildView, Seat, Tree};
+use parking_lot::{Mutex, RwLock};
+use prometheus::IntGauge;
+use tokio::sync::Semaphore;
+use tracing::{Level, enabled};
+
+use self::hot::Hot;
+use crate::Error;
+use crate::board::{Board, raise_to};
+use crate::event::Event;
+use crate::gauge::Gauge;
+use crate::label::{
+    Direction, LostKind, MailOutcome, OTHER, Pool, RefusedReason, StoreOperation, StoreOutcome,
+    StreamKind,
+};
+use crate::server_metrics::{SERVERS, ServerMetrics, TOOLS};
+use crate::sink::{self, QUEUE};
+use crate::snapshot::Snapshot;
+use crate::{logging, process};
+
+/// Counts and times what a process does; cheap to clone.
+#[derive(Clone)]
+pub struct Telemetry {
+    shared: Arc<Shared>,
+}
+
+/// What a slot of the tree is doing, for a collector.
+#[derive(Clone, Copy, Debug)]
+pub struct SlotSample {
+    /// Whether its process is ready.
+    pub up: bool,
+    /// Whether it failed too often and is left alone.
+    pub parked: bool,
+    /// Since it last answered a probe; none when it never did or is never asked.
+    pub probe_age: Option<Duration>,
+}
+
+/// What a link is doing, for a collector.
+#[derive(Clone, Copy, Debug)]
+pub struct LinkSample {
+    /// Whether both hellos were heard and the peer is not silent.
+    pub up: bool,
+    /// Frames from the peer so far.
+    pub frames_in: u64,
+    /// Frames to the peer so far.
+    pub frames_out: u64,
+    /// Times that the link was made anew so far.
+    pub reconnects: u64,
+    /// Frames that wait for the link.
+    pub queued: usize,
+    /// Since the last frame of the peer; none when there was none.
+    pub silence: Option<Duration>,
+}
+
+impl Telemetry {
+    /// Makes the telemetry of the process in the slot called `process`.
+    #[must_use]
+    pub fn new(process: &str) -> Self {
+        let board = Board::new();
+        Self {
+            shared: Arc::new(Shared {
+                process: process.to_owned(),
+                hot: Hot::new(&board),
+                board,
+                servers: Mutex::default(),
+                collectors: RwLock::default(),
+                listeners: RwLock::default(),
+                has_listeners: AtomicBool::new(false),
+                sink: Seat::new("telemetry"),
+                room: Arc::new(Semaphore::new(QUEUE)),
+            }),
+        }
+    }
+
+    /// Returns the name of the slot, the value of the label `process`.
+    #[must_use]
+    pub fn process(&self) -> &str {
+        &self.shared.process
+    }
+
+    /// Binds the counters of a server with these tools.
+    ///
+    /// The first [`TOOLS`] names ever seen of a server, and the first [`SERVERS`]
+    /// servers, are labels; the rest is `other`. A server that is registered
+    /// again keeps its counts.
+    #[must_use]
+    pub fn register_server<T: AsRef<str>>(&self, name: &str, tools: &[T]) -> ServerMetrics {
+        let mut servers = self.shared.servers.lock();
+        let room = servers.len() < SERVERS;
+        let name = if room || servers.contains_key(name) {
+            name
+        } else {
+            OTHER
+        };
+        let known = servers.entry(name.to_owned()).or_default();
+        for tool in tools.iter().map(AsRef::as_ref) {
+            if known.len() < TOOLS && !known.contains(tool) {
+                known.insert(tool.to_owned());
+            }
+        }
+        let labelled = tools
+            .iter()
+            .map(AsRef::as_ref)
+            .filter(|tool| known.contains(*tool));
+        ServerMetrics::new(self.clone(), name, labelled)
+    }
+
+    /// Counts a request that was turned away before its callback.
+    pub fn refused(&self, reason: RefusedReason) {
+        if let Some(counter) = self.shared.hot.refused.get(reason as usize) {
+            counter.inc();
+        }
+        let heard = enabled!(target: "conduit_telemetry::request", Level::DEBUG);
+        if heard || self.has_listeners() {
+            self.emit(Event::CallRefused { reason });
+        }
+    }
+
+    /// Returns the level of requests that were let in and are not answered yet.
+    #[must_use]
+    pub fn in_flight(&self) -> &Gauge {
+        &self.shared.hot.in_flight
+    }
+
+    /// Counts a client connection that was accepted.
+    pub fn connection_opened(&self) {
+        self.shared.board.connections_total.inc();
+        self.shared.hot.connections.inc();
+    }
+
+    /// Counts the end of a connection from [`Telemetry::connection_opened`].
+    pub fn connection_closed(&self) {
+        self.shared.hot.connections.dec();
+    }
+
+    /// Returns the level of client connections that are open.
+    #[must_use]
+    pub fn connections(&self) -> &Gauge {
+        &self.shared.hot.connections
+    }
+
+    /// Counts a client connection that was closed at once.
+    pub fn connection_refused(&self) {
+        self.shared.board.connections_refused.inc();
+    }
+
+    /// Returns the level of open event streams of one kind.
+    #[must_use]
+    pub fn streams(&self, kind: StreamKind) -> &Gauge {
+        match kind {
+            StreamKind::Call => &self.shared.hot.call_streams,
+            StreamKind::Listen => &self.shared.hot.listen_streams,
+            StreamKind::Session => &self.shared.hot.session_streams,
+        }
+    }
+
+    /// Counts what was thrown away rather than waited for.
+    pub fn lost(&self, kind: LostKind, count: usize) {
+        let counter = match kind {
+            LostKind::Event => &self.shared.hot.lost_events,
+            LostKind::Line => &self.shared.hot.lost_lines,
+            LostKind::Notification => &self.shared.board.notifications_dropped,
+        };
+        counter.inc_by(count as u64);
+    }
+
+    /// Returns the level of legacy sessions that a gateway has a view of.
+    #[must_use]
+    pub fn sessions_cached(&self) -> &Gauge {
+        &self.shared.hot.sessions_cached
+    }
+
+    /// Returns the level of callbacks that a pool runs.
+    #[must_use]
+    pub fn workers_busy(&self, pool: Pool) -> &Gauge {
+        match pool {
+            Pool::Async => &self.shared.hot.async_busy,
+            Pool::Blocking => &self.shared.hot.blocking_busy,
+        }
+    }
+
+    /// Returns the level of callbacks that overran their grace and still run;
+    /// [`Event::WorkerAbandoned`] counts them and names the tool.
+    #[must_use]
+    pub fn workers_abandoned(&self, pool: Pool) -> &Gauge {
+        match pool {
+            Pool::Async => &self.shared.hot.async_abandoned,
+            Pool::Blocking => &self.shared.hot.blocking_abandoned,
+        }
+    }
+
+    /// Counts an operation that the store answered.
+    pub fn store_operation(
+        &self,
+        operation: StoreOperation,
+        outcome: StoreOutcome,
+        took: Duration,
+    ) {
+        let board = &self.shared.board;
+        board
+            .store_operations
+            .with_label_values(&[operation.as_str(), outcome.as_str()])
+            .inc();
+        board
+            .store_operation_seconds
+            .with_label_values(&[operation.as_str()])
+            .observe(took.as_secs_f64());
+    }
+
+    /// Times a commit of the store, the flush to disk included.
+    pub fn store_commit(&self, took: Duration) {
+        self.shared
+            .board
+            .store_commit_seconds
+            .observe(took.as_secs_f64());
+    }
+
+    /// Shows how many sessions the store keeps.
+    pub fn store_sessions(&self, sessions: usize) {
+        set(&self.shared.board.store_sessions, sessions);
+    }
+
+    /// Counts a piece of mail at one recipient.
+    pub fn mail(&self, outcome: MailOutcome) {
+        self.shared
+            .board
+            .hub_mail
+            .with_label_values(&[outcome.as_str()])
+            .inc();
+    }
+
+    /// Shows what a slot is doing; its restarts are counted from zero then.
+    pub fn slot(&self, slot: &str, sample: SlotSample) {
+        let SlotSample {
+            up,
+            parked,
+            probe_age,
+        } = sample;
+        let board = &self.shared.board;
+        board.slot_up.with_label_values(&[slot]).set(i64::from(up));
+        board
+            .slot_parked
+            .with_label_values(&[slot])
+            .set(i64::from(parked));
+        set_age(&board.probe_age, slot, probe_age);
+        drop(board.restarts.with_label_values(&[slot]));
+    }
+
+    /// Shows what the link to a peer is doing.
+    pub fn link(&self, peer: &str, sample: LinkSample) {
+        let LinkSample {
+            up,
+            frames_in,
+            frames_out,
+            reconnects,
+            queued,
+            silence,
+        } = sample;
+        let board = &self.shared.board;
+        board.link_up.with_label_values(&[peer]).set(i64::from(up));
+        for (direction, frames) in [(Direction::In, frames_in), (Direction::Out, frames_out)] {
+            let labels = [peer, direction.as_str()];
+            raise_to(&board.link_frames.with_label_values(&labels), frames);
+        }
+        raise_to(
+            &board.link_reconnects.with_label_values(&[peer]),
+            reconnects,
+        );
+        set(&board.link_queued.with_label_values(&[peer]), queued);
+        set_age(&board.link_silence, peer, silence);
+    }
+
+    /// Shows what actors are doing, as [`Tree::viewer`] tells.
+    pub fn actors(&self, actors: &[ChildView]) {
+        let board = &self.shared.board;
+        for actor in actors {
+            set(
+                &board.mailbox_depth.with_label_values(&[actor.name]),
+                actor.depth,
+            );
+            raise_to(
+                &board.actor_restarts.with_label_values(&[actor.name]),
+                actor.restarts,
+            );
+        }
+    }
+
+    /// Shows how late the loop of the process is.
+    pub fn loop_lag(&self, lag: Duration) {
+        self.shared.board.loop_lag.set(lag.as_secs_f64());
+    }
+
+    /// Hands an event to the sink, or drops it and counts that; never waits.
+    pub fn emit(&self, event: Event) {
+        if !sink::hand_over(&self.shared.sink, &self.shared.room, event) {
+            self.lost(LostKind::Event, 1);
+        }
+    }
+
+    /// Lets a function hear each event, for tests and for tracing back ends.
+    ///
+    /// It runs inside the sink and must not block. From then on each request
+    /// costs a hop to the sink.
+    pub fn listen(&self, listener: impl Fn(&Event) + Send + Sync + 'static) {
+        self.shared.listeners.write().push(Arc::new(listener));
+        self.shared.has_listeners.store(true, Ordering::Release);
+    }
+
+    /// Runs a function before each encoding, to show what is rather than what
+    /// happened. It must be quick.
+    pub fn collect_with(&self, collector: impl Fn(&Self) + Send + Sync + 'static) {
+        self.shared.collectors.write().push(Arc::new(collector));
+    }
+
+    /// Starts the sink in a tree of actors.
+    ///
+    /// Before, and between two lives of it, events are dropped and counted.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Sink`] when the tree is stopping.
+    pub async fn start_sink(&self, tree: &Tree) -> Result<(), Error> {
+        sink::start(self, tree).await
+    }
+
+    /// Waits until the sink has worked through what it holds now.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Flush`] when it did not within `patience`, or is not there.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses nothing but the news.
+    pub async fn flush(&self, patience: Duration) -> Result<(), Error> {
+        sink::flush(&self.shared.sink, patience).await
+    }
+
+    /// Runs the collectors and encodes everything, for [`exposition()`](crate::exposition()).
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let collectors = self.shared.collectors.read().clone();
+        for collect in &collectors {
+            collect(self);
+        }
+        process::collect(&self.shared.board);
+        raise_to(&self.shared.hot.lost_lines, logging::lost_lines());
+        Snapshot::of(&self.shared.process, &self.shared.board.registry).encode()
+    }
+
+    pub(crate) fn board(&self) -> &Board {
+        &self.shared.board
+    }
+
+    pub(crate) fn seat(&self) -> &Seat<sink::Message> {
+        &self.shared.sink
+    }
+
+    pub(crate) fn has_listeners(&self) -> bool {
+        self.shared.has_listeners.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn tell_listeners(&self, event: &Event) {
+        let listeners = self.shared.listeners.read().clone();
+        for listener in &listeners {
+            listener(event);
+        }
+    }
+}
+
+impl fmt::Debug for Telemetry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Telemetry")
+            .field("process", &self.shared.process)
+            .finish_non_exhaustive()
+    }
+}
+
+// === Behind the handle ===
+
+type Collector = Arc<dyn Fn(&Telemetry) + Send + Sync>;
+type Listener = Arc<dyn Fn(&Event) + Send + Sync>;
+
+struct Shared {
+    process: String,
+    board: Board,
+    hot: Hot,
+    /// Servers and their tools that are labels.
+    servers: Mutex<BTreeMap<String, BTreeSet<String>>>,
+    collectors: RwLock<Vec<Collector>>,
+    listeners: RwLock<Vec<Listener>>,
+    has_listeners: AtomicBool,
+    sink: Seat<sink::Message>,
+    /// One permit for each event that may wait for the sink.
+    room: Arc<Semaphore>,
+}
+
+fn set(gauge: &IntGauge, level: usize) {
+    Gauge::new(gauge.clone()).set(level);
+}
+
+/// Shows an age, or no sample at all where there is none.
+fn set_age(gauges: &prometheus::GaugeVec, label: &str, age: Option<Duration>) {
+    match age {
+        Some(age) => gauges.with_label_values(&[label]).set(age.as_secs_f64()),
+        None => drop(gauges.remove_label_values(&[label])),
+    }
+}

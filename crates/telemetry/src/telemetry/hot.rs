@@ -1,0 +1,52 @@
+//! Instruments with their labels bound, so that hot paths look nothing up.
+
+use prometheus::IntCounter;
+
+use crate::board::Board;
+use crate::gauge::Gauge;
+use crate::label::{LostKind, Pool, RefusedReason, StreamKind};
+
+pub(super) struct Hot {
+    pub(super) in_flight: Gauge,
+    pub(super) connections: Gauge,
+    pub(super) call_streams: Gauge,
+    pub(super) listen_streams: Gauge,
+    pub(super) session_streams: Gauge,
+    pub(super) sessions_cached: Gauge,
+    pub(super) async_busy: Gauge,
+    pub(super) blocking_busy: Gauge,
+    pub(super) async_abandoned: Gauge,
+    pub(super) blocking_abandoned: Gauge,
+    pub(super) refused: Vec<IntCounter>,
+    pub(super) lost_events: IntCounter,
+    pub(super) lost_lines: IntCounter,
+}
+
+impl Hot {
+    pub(super) fn new(board: &Board) -> Self {
+        let streams =
+            |kind: StreamKind| Gauge::new(board.streams.with_label_values(&[kind.as_str()]));
+        let busy = |pool: Pool| Gauge::new(board.workers_busy.with_label_values(&[pool.as_str()]));
+        let abandoned =
+            |pool: Pool| Gauge::new(board.workers_abandoned.with_label_values(&[pool.as_str()]));
+        let lost = |kind: LostKind| board.lost.with_label_values(&[kind.as_str()]);
+        Self {
+            in_flight: Gauge::new(board.in_flight.clone()),
+            connections: Gauge::new(board.connections.clone()),
+            call_streams: streams(StreamKind::Call),
+            listen_streams: streams(StreamKind::Listen),
+            session_streams: streams(StreamKind::Session),
+            sessions_cached: Gauge::new(board.sessions_cached.clone()),
+            async_busy: busy(Pool::Async),
+            blocking_busy: busy(Pool::Blocking),
+            async_abandoned: abandoned(Pool::Async),
+            blocking_abandoned: abandoned(Pool::Blocking),
+            refused: RefusedReason::ALL
+                .iter()
+                .map(|reason| board.refused.with_label_values(&[reason.as_str()]))
+                .collect(),
+            lost_events: lost(LostKind::Event),
+            lost_lines: lost(LostKind::Line),
+        }
+    }
+}

@@ -1,0 +1,444 @@
+use conduit_actor::TreeOptions;
+use conduit_lifecycle::Phase;
+
+use super::*;
+use crate::event::Trace;
+use crate::label::{CancelledBy, Era, ExitCause, Outcome};
+use crate::server_metrics::{RequestSample, ToolSample};
+use crate::{exposition, table};
+
+const PATIENCE: Duration = Duration::from_secs(5);
+
+fn text(telemetry: &Telemetry) -> String {
+    exposition(&[telemetry.encode()]).expect("a good snapshot")
+}
+
+#[track_caller]
+fn assert_sample(telemetry: &Telemetry, sample: &str) {
+    let text = text(telemetry);
+    assert!(
+        text.lines().any(|line| line == sample),
+        "no `{sample}` in\n{text}"
+    );
+}
+
+async fn with_sink(process: &str) -> (Telemetry, Tree) {
+    let telemetry = Telemetry::new(process);
+    let tree = Tree::start(TreeOptions::default()).await.expect("a tree");
+    telemetry.start_sink(&tree).await.expect("a sink");
+    (telemetry, tree)
+}
+
+fn request(method: &str) -> RequestSample<'_> {
+    RequestSample {
+        method: Some(method),
+        era: Era::Modern,
+        version: Some("2026-07-28"),
+        outcome: Outcome::Ok,
+        took: Duration::from_millis(2),
+        trace: Trace::default(),
+    }
+}
+
+fn called(tool: &str) -> ToolSample<'_> {
+    ToolSample {
+        tool: Some(tool),
+        outcome: Outcome::Ok,
+        took: Duration::from_millis(1),
+    }
+}
+
+fn slot() -> String {
+    "gateway-0".to_owned()
+}
+
+/// One event of each kind that the sink counts.
+fn counted_events() -> Vec<Event> {
+    vec![
+        Event::RequestCancelled {
+            request_id: "1".to_owned(),
+            scope: "session:secret".to_owned(),
+            reason: None,
+            by: CancelledBy::Notice,
+        },
+        Event::WorkerAbandoned {
+            server: "demo".to_owned(),
+            tool: "slow".to_owned(),
+            pool: Pool::Blocking,
+        },
+        Event::LoopStalled {
+            server: "demo".to_owned(),
+            tool: "slow".to_owned(),
+            took: Duration::from_secs(1),
+        },
+        Event::ChildExited {
+            slot: slot(),
+            pid: 7,
+            cause: ExitCause::Signal,
+            status: "signal 9".to_owned(),
+        },
+        Event::ChildRestarted {
+            slot: slot(),
+            pid: 8,
+            delay: Duration::ZERO,
+        },
+        Event::ScrapeMissed { slot: slot() },
+    ]
+}
+
+fn show_everything(telemetry: &Telemetry) {
+    let server = telemetry.register_server("demo", &["echo"]);
+    server.request(request("tools/call"));
+    server.tool(called("echo"));
+    telemetry.refused(RefusedReason::Overload);
+    telemetry.store_operation(
+        StoreOperation::OpenSession,
+        StoreOutcome::Ok,
+        Duration::from_millis(1),
+    );
+    telemetry.store_commit(Duration::from_millis(1));
+    telemetry.mail(MailOutcome::Taken);
+    telemetry.lost(LostKind::Notification, 2);
+    telemetry.slot(
+        "gateway-0",
+        SlotSample {
+            up: true,
+            parked: false,
+            probe_age: Some(Duration::from_millis(1500)),
+        },
+    );
+    telemetry.link(
+        "store",
+        LinkSample {
+            up: true,
+            frames_in: 3,
+            frames_out: 4,
+            reconnects: 1,
+            queued: 0,
+            silence: Some(Duration::from_millis(250)),
+        },
+    );
+    telemetry.actors(&[ChildView {
+        name: "dispatcher",
+        phase: Phase::Serving,
+        restarts: 2,
+        depth: 5,
+    }]);
+    telemetry.loop_lag(Duration::from_millis(4));
+}
+
+#[tokio::test]
+async fn every_metric_of_the_table_is_registered_and_shown_with_its_process() {
+    let (telemetry, _tree) = with_sink("gateway-0").await;
+    show_everything(&telemetry);
+    for event in counted_events() {
+        telemetry.emit(event);
+    }
+    telemetry.flush(PATIENCE).await.expect("a sink at work");
+
+    let text = text(&telemetry);
+
+    for metric in table() {
+        let name = metric.name;
+        assert!(
+            text.contains(&format!("# HELP {name} {}", metric.help)),
+            "{name}"
+        );
+        assert!(
+            text.contains(&format!("# TYPE {name} {}", metric.kind.as_str())),
+            "{name}"
+        );
+    }
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        assert!(line.contains("{process=\"gateway-0\""), "{line}");
+    }
+}
+
+#[test]
+fn a_process_shows_itself_before_anything_happened() {
+    let telemetry = Telemetry::new("hub-0");
+
+    let text = text(&telemetry);
+
+    for name in [
+        "conduit_build_info",
+        "conduit_process_cpu_seconds_total",
+        "conduit_requests_refused_total",
+        "conduit_telemetry_dropped_total",
+    ] {
+        assert!(text.contains(name), "{name}");
+    }
+}
+
+#[test]
+fn a_request_is_counted_and_timed_under_its_labels() {
+    let telemetry = Telemetry::new("gateway-0");
+    let server = telemetry.register_server("demo", &["echo"]);
+
+    server.request(request("tools/call"));
+    server.request(request("tools/call"));
+    server.request(request("made/up"));
+
+    let labels = r#"process="gateway-0",era="modern",method="tools/call""#;
+    assert_sample(
+        &telemetry,
+        &format!(r#"conduit_requests_total{{{labels},outcome="ok",server="demo"}} 2"#),
+    );
+    assert_sample(
+        &telemetry,
+        &format!(r#"conduit_request_duration_seconds_count{{{labels},server="demo"}} 2"#),
+    );
+    assert!(text(&telemetry).contains(r#"method="other""#));
+    assert!(!text(&telemetry).contains("made/up"));
+}
+
+#[test]
+fn each_outcome_and_era_has_its_own_counter() {
+    let telemetry = Telemetry::new("gateway-0");
+    let server = telemetry.register_server("demo", &["echo"]);
+
+    for era in Era::ALL {
+        for outcome in Outcome::ALL {
+            server.request(RequestSample {
+                era: *era,
+                outcome: *outcome,
+                ..request("ping")
+            });
+        }
+    }
+
+    for era in Era::ALL {
+        for outcome in Outcome::ALL {
+            let labels = format!(
+                r#"process="gateway-0",era="{era}",method="ping",outcome="{outcome}",server="demo""#
+            );
+            assert_sample(&telemetry, &format!("conduit_requests_total{{{labels}}} 1"));
+        }
+    }
+}
+
+#[test]
+fn a_tool_that_is_not_registered_is_other() {
+    let telemetry = Telemetry::new("gateway-0");
+    let server = telemetry.register_server("demo", &["echo"]);
+
+    server.tool(called("rm -rf"));
+    server.tool(ToolSample {
+        tool: None,
+        ..called("")
+    });
+
+    assert_sample(
+        &telemetry,
+        r#"conduit_tool_calls_total{process="gateway-0",outcome="ok",server="demo",tool="other"} 2"#,
+    );
+}
+
+#[test]
+fn past_the_first_two_hundred_tools_are_other_even_when_registered_bit_by_bit() {
+    let telemetry = Telemetry::new("gateway-0");
+    let tools: Vec<String> = (0..=TOOLS).map(|number| format!("tool{number}")).collect();
+
+    drop(telemetry.register_server("demo", tools.get(..TOOLS).unwrap_or_default()));
+    let server = telemetry.register_server("demo", &tools);
+    for tool in &tools {
+        server.tool(called(tool));
+    }
+
+    let text = text(&telemetry);
+    let series = text
+        .lines()
+        .filter(|line| line.starts_with("conduit_tool_calls_total{"));
+    assert_eq!(series.count(), TOOLS + 1);
+    assert!(!text.contains("tool=\"tool200\""));
+}
+
+#[test]
+fn past_the_first_servers_are_other() {
+    let telemetry = Telemetry::new("gateway-0");
+
+    let servers: Vec<_> = (0..=SERVERS)
+        .map(|number| telemetry.register_server(&format!("server{number}"), &["echo"]))
+        .collect();
+
+    let labels: Vec<_> = servers.iter().map(ServerMetrics::server).collect();
+    assert_eq!(labels.first(), Some(&"server0"));
+    assert_eq!(labels.last(), Some(&OTHER));
+}
+
+#[tokio::test]
+async fn the_sink_counts_what_it_is_handed() {
+    let (telemetry, _tree) = with_sink("supervisor").await;
+
+    for event in counted_events() {
+        telemetry.emit(event);
+    }
+    telemetry.flush(PATIENCE).await.expect("a sink at work");
+
+    assert_sample(
+        &telemetry,
+        r#"conduit_restarts_total{process="supervisor",slot="gateway-0"} 1"#,
+    );
+    assert_sample(
+        &telemetry,
+        r#"conduit_child_exits_total{process="supervisor",cause="signal",slot="gateway-0"} 1"#,
+    );
+}
+
+#[tokio::test]
+async fn more_events_than_there_is_room_for_are_dropped_and_counted() {
+    let (telemetry, _tree) = with_sink("supervisor").await;
+
+    for _ in 0..QUEUE + 3 {
+        telemetry.emit(Event::ScrapeMissed { slot: slot() });
+    }
+    telemetry.flush(PATIENCE).await.expect("a sink at work");
+
+    assert_sample(
+        &telemetry,
+        r#"conduit_telemetry_dropped_total{process="supervisor",kind="event"} 3"#,
+    );
+    assert_sample(
+        &telemetry,
+        r#"conduit_scrapes_missed_total{process="supervisor",slot="gateway-0"} 8192"#,
+    );
+}
+
+#[test]
+fn without_a_sink_events_are_dropped_and_counted() {
+    let telemetry = Telemetry::new("supervisor");
+
+    telemetry.emit(Event::LinkUp {
+        peer: "store".to_owned(),
+    });
+
+    assert_sample(
+        &telemetry,
+        r#"conduit_telemetry_dropped_total{process="supervisor",kind="event"} 1"#,
+    );
+}
+
+#[tokio::test]
+async fn a_sink_that_died_counts_again_after_its_restart() {
+    let (telemetry, tree) = with_sink("supervisor").await;
+
+    tree.kill("telemetry");
+    while tree.view().iter().all(|sink| sink.restarts == 0) {
+        tokio::task::yield_now().await;
+    }
+    telemetry.emit(Event::ScrapeMissed { slot: slot() });
+    telemetry.flush(PATIENCE).await.expect("a sink at work");
+
+    assert_sample(
+        &telemetry,
+        r#"conduit_scrapes_missed_total{process="supervisor",slot="gateway-0"} 1"#,
+    );
+}
+
+#[test]
+fn a_request_that_nobody_listens_to_costs_no_hop() {
+    let telemetry = Telemetry::new("gateway-0");
+    let server = telemetry.register_server("demo", &["echo"]);
+
+    server.request(request("tools/call"));
+    server.tool(called("echo"));
+    telemetry.refused(RefusedReason::Overload);
+
+    // There is no sink, so a hop would be a drop.
+    assert_sample(
+        &telemetry,
+        r#"conduit_telemetry_dropped_total{process="gateway-0",kind="event"} 0"#,
+    );
+}
+
+#[tokio::test]
+async fn a_listener_hears_each_request_with_what_the_client_said_of_its_trace() {
+    let (telemetry, _tree) = with_sink("gateway-0").await;
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let ear = Arc::clone(&heard);
+    telemetry.listen(move |event| ear.lock().push(event.clone()));
+    let server = telemetry.register_server("demo", &["echo"]);
+
+    let trace = Trace {
+        traceparent: Some("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"),
+        tracestate: None,
+        baggage: Some("user=1"),
+    };
+    server.request(RequestSample {
+        trace,
+        ..request("tools/list")
+    });
+    telemetry.flush(PATIENCE).await.expect("a sink at work");
+
+    let heard = heard.lock().clone();
+    let [
+        Event::RequestStopped {
+            method,
+            version,
+            outcome,
+            trace: heard,
+            ..
+        },
+    ] = heard.as_slice()
+    else {
+        panic!("one request.stop, not {heard:?}");
+    };
+    assert_eq!(method.as_deref(), Some("tools/list"));
+    assert_eq!(version.as_deref(), Some("2026-07-28"));
+    assert_eq!(outcome.status(), "ok");
+    assert_eq!(heard.traceparent.as_deref(), trace.traceparent);
+    assert_eq!(heard.baggage.as_deref(), Some("user=1"));
+}
+
+#[test]
+fn collectors_run_at_each_encoding() {
+    let telemetry = Telemetry::new("gateway-0");
+    let lag = std::sync::atomic::AtomicU64::new(0);
+    telemetry.collect_with(move |telemetry| {
+        let seconds = lag.fetch_add(1, Ordering::Relaxed) + 1;
+        telemetry.loop_lag(Duration::from_secs(seconds));
+    });
+
+    drop(telemetry.encode());
+
+    assert_sample(
+        &telemetry,
+        r#"conduit_loop_lag_seconds{process="gateway-0"} 2"#,
+    );
+}
+
+#[test]
+fn a_slot_that_was_never_probed_has_no_probe_age() {
+    let telemetry = Telemetry::new("supervisor");
+    let mut sample = SlotSample {
+        up: true,
+        parked: false,
+        probe_age: Some(Duration::from_secs(1)),
+    };
+    telemetry.slot("gateway-0", sample);
+    assert!(text(&telemetry).contains("conduit_probe_age_seconds{"));
+
+    sample.probe_age = None;
+    telemetry.slot("gateway-0", sample);
+
+    assert!(!text(&telemetry).contains("conduit_probe_age_seconds{"));
+    assert_sample(
+        &telemetry,
+        r#"conduit_restarts_total{process="supervisor",slot="gateway-0"} 0"#,
+    );
+}
+
+#[test]
+fn a_connection_is_counted_for_ever_and_open_until_it_is_closed() {
+    let telemetry = Telemetry::new("gateway-0");
+
+    telemetry.connection_opened();
+    assert_eq!(telemetry.connections().level(), 1);
+    telemetry.connection_closed();
+
+    assert_eq!(telemetry.connections().level(), 0);
+    assert_sample(
+        &telemetry,
+        r#"conduit_http_connections_total{process="gateway-0"} 1"#,
+    );
+}

@@ -1,0 +1,39 @@
+//! What the product promises when all is well: one file a promise, each test with
+//! a system of its own.
+
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "tests report by panicking"
+)]
+
+mod admin;
+mod cancellation;
+mod classification;
+mod envelope;
+mod front_door;
+mod headers;
+mod initialize;
+mod limits;
+mod lists;
+mod sessions;
+mod streams;
+mod tools;
+
+use conduit_testkit::{Options, Tree};
+
+/// Starts the demo server with one gateway.
+async fn demo() -> Tree {
+    Tree::start(Options::conduit().gateways(1)).await
+}
+
+/// Starts the fixture server with one gateway.
+async fn fixture() -> Tree {
+    Tree::start(Options::fixture().gateways(1)).await
+}
+
+/// Starts the fixture server with two gateways.
+async fn pair() -> Tree {
+    Tree::start(Options::fixture().gateways(2)).await
+}

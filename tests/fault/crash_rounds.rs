@@ -1,0 +1,95 @@
+//! Kills at random, many times over. Takes long: `tests/run --long` runs it.
+
+use conduit_testkit::process::Signal;
+use conduit_testkit::{Options, PATIENCE, Tree, process};
+
+use crate::deaths::served_on;
+use crate::load::{CONNECTIONS, Load};
+use crate::turn;
+
+const SLOTS: [&str; 4] = ["gateway-0", "gateway-1", "hub-0", "store"];
+const SEEDS: u64 = 8;
+const KILLS: usize = 12;
+
+#[tokio::test]
+#[ignore = "takes minutes: `tests/run --long` runs it"]
+async fn whoever_is_killed_whenever_the_rest_serves_on() {
+    let _turn = turn().await;
+    for seed in 1..=SEEDS {
+        let tree = Tree::start(
+            Options::fixture()
+                .gateways(2)
+                .environment("CONDUIT_SUPERVISOR_RESTARTS", "1000"),
+        )
+        .await;
+        let load = Load::start(&tree).await;
+        let mut dice = Dice(seed);
+
+        for _ in 0..KILLS {
+            let slot = SLOTS[dice.below(SLOTS.len())];
+            let signal = if dice.below(8) == 0 {
+                Signal::STOP
+            } else {
+                Signal::KILL
+            };
+            let pid = tree.signal_slot(slot, signal).await;
+            load.goes_on(1 + dice.below(200) as u64).await;
+            process::end_of(pid, PATIENCE).await;
+            tree.replaced(slot, pid, PATIENCE).await;
+        }
+        tree.ready().await;
+
+        load.goes_on(CONNECTIONS * 4).await;
+        let tally = load.stop().await;
+        assert!(
+            tally.wrong.is_empty() && tally.unconnected.is_empty(),
+            "seed {seed}: {tally:?}"
+        );
+        assert!(
+            tally.broken <= CONNECTIONS * KILLS as u64,
+            "seed {seed}: {tally:?}"
+        );
+        tree.stop().await;
+    }
+}
+
+#[tokio::test]
+#[ignore = "takes minutes: `tests/run --long` runs it"]
+async fn a_process_that_is_killed_on_sight_for_long_is_always_replaced() {
+    let _turn = turn().await;
+    let tree = Tree::start(
+        Options::fixture()
+            .gateways(2)
+            .environment("CONDUIT_SUPERVISOR_RESTARTS", "1000"),
+    )
+    .await;
+
+    for round in 0..100 {
+        for slot in SLOTS {
+            let pid = tree.signal_slot(slot, Signal::KILL).await;
+            tree.replaced(slot, pid, PATIENCE).await;
+        }
+        assert!(
+            tree.processes().len() == SLOTS.len() + 1,
+            "round {round}: {:?}",
+            tree.processes()
+        );
+    }
+
+    let load = Load::start(&tree).await;
+    served_on(&load.stop().await);
+}
+
+/// A small generator whose numbers depend on its seed alone.
+#[derive(Debug)]
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(self.0 >> 33).expect("31 bits") % limit
+    }
+}
