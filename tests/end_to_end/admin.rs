@@ -1,7 +1,7 @@
 //! What the system says of itself at the admin port.
 
-use conduit_testkit::{Call, Era, Options, Tree, process};
-use http::StatusCode;
+use conduit_testkit::{Call, Era, Options, PATIENCE, Tree, process, wait_until};
+use http::{Method, StatusCode};
 use serde_json::json;
 
 use crate::{demo, pair};
@@ -98,6 +98,54 @@ async fn requests_are_counted_by_era_method_and_outcome() {
             &[("method", "tools/call")]
         ) > 3.5
     );
+}
+
+#[tokio::test]
+async fn refusals_are_counted_by_reason() {
+    let tree = demo().await;
+    let echo = Era::Modern.tool("echo", json!({ "message": "x" }));
+
+    for (reason, call) in [
+        ("host", echo.clone().header("host", "evil.example.com")),
+        ("origin", echo.clone().header("origin", "null")),
+        ("accept", echo.clone().header("accept", "text/html")),
+        (
+            "media_type",
+            echo.clone().header("content-type", "text/plain"),
+        ),
+        ("http_method", Call::verb(Method::PUT)),
+        (
+            "session",
+            Call::legacy("ping", json!({})).session("nonsense"),
+        ),
+        ("malformed", Call::bytes("nonsense")),
+    ] {
+        tree.send(&call).await;
+        let metrics = tree.metrics().await;
+        let counted = metrics.sum("conduit_requests_refused_total", &[("reason", reason)]);
+        assert!(
+            (counted - 1.0).abs() < 0.5,
+            "{counted} refusals for {reason}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn every_request_and_every_tool_leaves_an_event_under_the_name_that_the_seeds_gave_it() {
+    let options = Options::conduit()
+        .gateways(1)
+        .environment("CONDUIT_LOG_LEVEL", "debug");
+    let tree = Tree::start(options).await;
+
+    tree.send(&Era::Modern.tool("echo", json!({ "message": "x" })))
+        .await;
+
+    for event in ["conduit_mcp.request.stop", "conduit_mcp.tool.execute"] {
+        wait_until(event, PATIENCE, async || {
+            tree.stderr().contains(event).then_some(())
+        })
+        .await;
+    }
 }
 
 #[tokio::test]

@@ -29,7 +29,7 @@ async fn a_modern_client_that_leaves_its_stream_stops_the_call() {
 
     drop((conn, events));
 
-    stopped(&tree, "countdown", 1.0).await;
+    stopped(&tree, "countdown", "hang_up").await;
 }
 
 #[tokio::test]
@@ -42,7 +42,7 @@ async fn a_modern_client_that_leaves_before_its_answer_stops_the_call() {
 
     drop(raw);
 
-    stopped(&tree, "slow", 1.0).await;
+    stopped(&tree, "slow", "hang_up").await;
 }
 
 #[tokio::test]
@@ -75,7 +75,7 @@ async fn a_legacy_client_stops_its_call_from_another_connection() {
         (accepted.status, accepted.body.len()),
         (StatusCode::ACCEPTED, 0)
     );
-    stopped(&tree, "slow", 1.0).await;
+    stopped(&tree, "slow", "notice").await;
 }
 
 #[tokio::test]
@@ -98,7 +98,7 @@ async fn a_legacy_client_stops_its_call_from_another_gateway() {
         answer.status.is_success() || answer.status.is_client_error(),
         "{answer}"
     );
-    stopped(&tree, "slow", 1.0).await;
+    stopped(&tree, "slow", "mail").await;
 }
 
 #[tokio::test]
@@ -153,7 +153,7 @@ async fn without_a_session_the_only_call_of_that_id_from_an_address_is_stopped()
     });
 
     assert!(answer.is_ok(), "the call went on");
-    stopped(&tree, "slow", 1.0).await;
+    stopped(&tree, "slow", "notice").await;
 }
 
 #[tokio::test]
@@ -328,8 +328,21 @@ async fn ended(tree: &Tree, tool: &str, outcome: &str, count: f64) {
     .await;
 }
 
-async fn stopped(tree: &Tree, tool: &str, count: f64) {
-    ended(tree, tool, "cancelled", count).await;
+/// Waits until the only call of a tool has been stopped, and by whom is counted.
+async fn stopped(tree: &Tree, tool: &str, by: &str) {
+    ended(tree, tool, "cancelled", 1.0).await;
+    wait_until(
+        &format!("a cancellation by {by} to be counted"),
+        PATIENCE,
+        async || {
+            let counted = tree
+                .metrics()
+                .await
+                .sum("conduit_requests_cancelled_total", &[("by", by)]);
+            (counted >= 1.0).then_some(())
+        },
+    )
+    .await;
 }
 
 #[track_caller]

@@ -45,16 +45,16 @@ async fn an_id_beyond_all_machine_integers_comes_back_digit_by_digit() {
 async fn errors_echo_the_id() {
     let tree = demo().await;
 
-    for era in Era::BOTH {
-        for call in [
-            era.call("no/such", Value::Null),
-            era.tool("no_such", json!({})),
-            era.call("tools/call", json!([1])),
-        ] {
-            let reply = tree.send(&call.clone().id(json!("my-id"))).await;
-            assert_eq!(reply.message()["id"], "my-id", "{call:?}");
-            assert!(reply.message().get("error").is_some(), "{call:?}");
-        }
+    for call in [
+        Call::modern("no/such", Value::Null),
+        Call::legacy("no/such", Value::Null),
+        Era::Modern.tool("no_such", json!({})),
+        Era::Legacy.tool("no_such", json!({})),
+        Call::legacy("tools/call", json!([1])),
+    ] {
+        let reply = tree.send(&call.clone().id(json!("my-id"))).await;
+        assert_eq!(reply.message()["id"], "my-id", "{call:?}");
+        assert!(reply.message().get("error").is_some(), "{call:?}");
     }
 }
 

@@ -108,7 +108,7 @@ async fn a_body_that_comes_too_slowly_is_a_timeout() {
 
 #[tokio::test]
 async fn a_connection_without_requests_is_closed_in_time() {
-    let tree = quick("CONDUIT_HTTP_IDLE_TIMEOUT_MS").await;
+    let tree = quick("CONDUIT_HTTP_HEADER_TIMEOUT_MS").await;
     let mut conn = tree.conn().await;
     conn.send(&echo()).await;
 
@@ -119,11 +119,12 @@ async fn a_connection_without_requests_is_closed_in_time() {
 }
 
 #[tokio::test]
-async fn a_call_that_lasts_longer_than_idleness_may_is_not_cut() {
+async fn a_call_that_lasts_longer_than_the_timeouts_of_its_request_is_not_cut() {
     let options = Options::fixture()
         .gateways(1)
-        .environment("CONDUIT_HTTP_IDLE_TIMEOUT_MS", "300");
-    let tree = Tree::start(options.environment("CONDUIT_HTTP_HEADER_TIMEOUT_MS", "300")).await;
+        .environment("CONDUIT_HTTP_HEADER_TIMEOUT_MS", "300")
+        .environment("CONDUIT_HTTP_BODY_TIMEOUT_MS", "300");
+    let tree = Tree::start(options).await;
 
     let reply = tree
         .send(&Era::Modern.tool("slow", json!({ "seconds": 1 })))

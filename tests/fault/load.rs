@@ -42,7 +42,7 @@ struct Shared {
 }
 
 impl Load {
-    /// Starts all callers, and returns once each has been answered.
+    /// Starts all callers, and returns once each is connected and calls.
     pub(crate) async fn start(tree: &Tree) -> Self {
         let shared = Arc::new(Shared::default());
         let mut callers = JoinSet::new();
@@ -50,6 +50,11 @@ impl Load {
             callers.spawn(call(tree.endpoint(), caller, Arc::clone(&shared)));
         }
         let load = Self { callers, shared };
+        wait_until("all connections to be open", PATIENCE, async || {
+            let open = tree.metrics().await.sum("conduit_http_connections", &[]);
+            (open >= CONNECTIONS as f64).then_some(())
+        })
+        .await;
         load.goes_on(CONNECTIONS * 4).await;
         load
     }

@@ -51,6 +51,8 @@ pub(crate) fn packages() -> Vec<Package> {
             manifest: parse(&format!("{folder}/Cargo.toml")),
             folder,
         })
+        // A package that is a workspace of its own is an author's, not ours.
+        .filter(|package| !package.manifest.contains_key("workspace"))
         .collect()
 }
 

@@ -34,7 +34,11 @@ impl Failure {
 
     /// The author's server could not be built.
     pub(crate) fn server<E: Error + Send + Sync + 'static>(cause: E) -> Self {
-        Self::of("cannot build the server")(cause)
+        Self {
+            code: Code::SERVER_INVALID,
+            attempt: "cannot build the server",
+            cause: Box::new(cause),
+        }
     }
 
     /// A child was started without what only a supervisor can hand it.

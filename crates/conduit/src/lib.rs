@@ -31,6 +31,7 @@ mod command;
 pub mod demo;
 mod exit;
 mod failure;
+mod panics;
 mod role;
 
 use std::process::ExitCode;

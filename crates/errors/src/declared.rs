@@ -31,6 +31,8 @@ macro_rules! declare_codes {
 }
 
 declare_codes! {
+    /// The server that the binary is built for has a mistake in its definition.
+    SERVER_INVALID = "SERVER-001", Us;
     /// The command line asks for something that does not exist.
     USAGE = "USAGE-001", Client;
     /// The configuration file cannot be read.
@@ -109,6 +111,7 @@ mod tests {
         assert_eq!(
             statuses,
             [
+                ("SERVER-001", 70),
                 ("USAGE-001", 64),
                 ("CONFIG-001", 78),
                 ("CONFIG-002", 78),

@@ -14,12 +14,15 @@ use std::time::Duration;
 
 use conduit_runtime::Gateway;
 use conduit_telemetry::Telemetry;
+use http::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::Service;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use rustix::net::{SocketFlags, acceptfrom_with};
-use tokio::io::{AsyncWriteExt, Interest};
 use tokio::io::unix::AsyncFd;
+use tokio::io::{AsyncWriteExt, Interest};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -77,10 +80,10 @@ impl Endpoint {
         let (stop, finish) = (CancellationToken::new(), CancellationToken::new());
         let connections = TaskTracker::new();
         let acceptor = Acceptor {
-            open: Open::new(balance, telemetry),
+            open: Open::new(balance, telemetry.clone()),
             header_timeout: options.header_timeout,
             max_connections: options.max_connections,
-            state: Arc::new(State::new(gateway, options)),
+            state: Arc::new(State::new(gateway, telemetry, options)),
             connections: connections.clone(),
             finish: finish.clone(),
         };
@@ -175,10 +178,8 @@ impl Acceptor {
             });
             return;
         }
-        let service = TowerToHyperService::new(warp::service(routes::routes(
-            &self.state,
-            Peer(peer.ip()),
-        )));
+        let filters = warp::service(routes::routes(&self.state, Peer(peer.ip())));
+        let service = Entrance(TowerToHyperService::new(filters));
         let serving = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(self.header_timeout)
@@ -204,19 +205,40 @@ impl Acceptor {
 
     async fn pause(&self, error: &io::Error) {
         use io::ErrorKind::{ConnectionAborted, ConnectionReset, Interrupted};
-        if !matches!(error.kind(), ConnectionAborted | ConnectionReset | Interrupted) {
+        if !matches!(
+            error.kind(),
+            ConnectionAborted | ConnectionReset | Interrupted
+        ) {
             warn!(%error, "cannot accept, pausing");
             sleep(ACCEPT_PAUSE).await;
         }
     }
 }
 
-#[expect(unsafe_code, reason = "a socket can be watched before it is accepted from in no other way")]
+#[expect(
+    unsafe_code,
+    reason = "a socket can be watched before it is accepted from in no other way"
+)]
 fn watched(listener: TcpListener) -> io::Result<AsyncFd<TcpListener>> {
     // SAFETY: a `TcpListener` owns its descriptor: it is open, and the same, for as
     // long as the value lives.
     unsafe { AsyncFd::register_with_interest(listener, Interest::READABLE) }
         .map_err(|refused| refused.into_parts().1)
+}
+
+/// Takes the head apart before the filters see it, so that nobody copies it.
+struct Entrance<S>(S);
+
+impl<S: Service<Request<Incoming>>> Service<Request<Incoming>> for Entrance<S> {
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = S::Future;
+
+    fn call(&self, mut request: Request<Incoming>) -> S::Future {
+        let headers = Arc::new(std::mem::take(request.headers_mut()));
+        request.extensions_mut().insert(headers);
+        self.0.call(request)
+    }
 }
 
 fn accept(listener: &TcpListener) -> io::Result<(TcpStream, SocketAddr)> {
@@ -234,7 +256,9 @@ fn accept(listener: &TcpListener) -> io::Result<(TcpStream, SocketAddr)> {
 async fn turn_away(mut stream: TcpStream) {
     const PATIENCE: Duration = Duration::from_secs(1);
     let answer = async {
-        stream.write_all(refusal::TOO_MANY_CONNECTIONS.as_bytes()).await?;
+        stream
+            .write_all(refusal::TOO_MANY_CONNECTIONS.as_bytes())
+            .await?;
         stream.shutdown().await
     };
     if !matches!(timeout(PATIENCE, answer).await, Ok(Ok(()))) {

@@ -73,7 +73,10 @@ impl Admin {
     pub async fn stop(self) {
         self.stop.cancel();
         self.tasks.close();
-        if tokio::time::timeout(Duration::from_secs(1), self.tasks.wait()).await.is_err() {
+        if tokio::time::timeout(Duration::from_secs(1), self.tasks.wait())
+            .await
+            .is_err()
+        {
             debug!("admin connections are still open");
         }
     }
@@ -124,9 +127,7 @@ async fn accept(
     }
 }
 
-fn routes(
-    pages: Arc<dyn Pages>,
-) -> impl Filter<Extract = (Response,), Error = Infallible> + Clone {
+fn routes(pages: Arc<dyn Pages>) -> impl Filter<Extract = (Response,), Error = Infallible> + Clone {
     warp::any()
         .map(move || Arc::clone(&pages))
         .and(warp::method())

@@ -180,7 +180,10 @@ mod tests {
     }
 
     fn chunks(sizes: &[usize]) -> impl Stream<Item = Chunk> {
-        let chunks: Vec<Chunk> = sizes.iter().map(|&size| Ok(Bytes::from(vec![7; size]))).collect();
+        let chunks: Vec<Chunk> = sizes
+            .iter()
+            .map(|&size| Ok(Bytes::from(vec![7; size])))
+            .collect();
         stream::iter(chunks)
     }
 
@@ -210,7 +213,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_body_that_stops_arriving_is_given_up() {
-        let started = stream::iter([Ok(Bytes::from_static(b"{"))]).chain(stream::pending::<Chunk>());
+        let started =
+            stream::iter([Ok(Bytes::from_static(b"{"))]).chain(stream::pending::<Chunk>());
 
         let body = read(&HeaderMap::new(), started, &limits(12, 0)).await;
 
@@ -221,12 +225,16 @@ mod tests {
     async fn large_bodies_share_a_budget_and_give_it_back() {
         let limits = limits(10 * SMALL, 3 * SMALL);
         let two = [SMALL, SMALL];
-        let first = read(&HeaderMap::new(), chunks(&two), &limits).await.expect("room");
+        let first = read(&HeaderMap::new(), chunks(&two), &limits)
+            .await
+            .expect("room");
 
         let second = read(&HeaderMap::new(), chunks(&two), &limits).await;
         assert_eq!(second.expect_err("no room"), Unread::Busy);
 
         drop(first);
-        read(&HeaderMap::new(), chunks(&two), &limits).await.expect("room again");
+        read(&HeaderMap::new(), chunks(&two), &limits)
+            .await
+            .expect("room again");
     }
 }

@@ -96,7 +96,12 @@ mod tests {
 
         let sent: Vec<_> = events(stream::iter([message])).collect().await;
 
-        assert_eq!(sent, [Ok(Bytes::from_static(b"event: message\ndata: {\"a\":1}\n\n"))]);
+        assert_eq!(
+            sent,
+            [Ok(Bytes::from_static(
+                b"event: message\ndata: {\"a\":1}\n\n"
+            ))]
+        );
     }
 
     #[tokio::test(start_paused = true)]

@@ -39,7 +39,9 @@ impl Front {
     /// Returns whether a page of this origin may read our answers.
     pub(crate) fn knows_origin(&self, origin: &HeaderValue) -> bool {
         origin.to_str().is_ok_and(|origin| {
-            self.origins.iter().any(|known| known.eq_ignore_ascii_case(origin))
+            self.origins
+                .iter()
+                .any(|known| known.eq_ignore_ascii_case(origin))
                 || (self.loopback && is_loopback_origin(origin))
         })
     }
@@ -56,9 +58,10 @@ impl Front {
             return Err(Refused::Host);
         };
         let name = host_name(host);
-        let listed = self.hosts.iter().any(|known| {
-            known.eq_ignore_ascii_case(host) || known.eq_ignore_ascii_case(name)
-        });
+        let listed = self
+            .hosts
+            .iter()
+            .any(|known| known.eq_ignore_ascii_case(host) || known.eq_ignore_ascii_case(name));
         if listed || (self.loopback && is_loopback_name(name)) {
             Ok(())
         } else {
@@ -130,14 +133,26 @@ mod tests {
 
     #[test]
     fn loopback_hosts_pass_with_any_port() {
-        for host in ["localhost", "localhost:8080", "127.0.0.1:1", "[::1]", "[::1]:80", "LOCALHOST"] {
+        for host in [
+            "localhost",
+            "localhost:8080",
+            "127.0.0.1:1",
+            "[::1]",
+            "[::1]:80",
+            "LOCALHOST",
+        ] {
             check(&loopback(), &[("host", host)], Ok(()));
         }
     }
 
     #[test]
     fn a_foreign_host_is_refused_on_loopback() {
-        for host in ["evil.example.com", "127.0.0.1.evil.example", "localhost.evil.example:80", ""] {
+        for host in [
+            "evil.example.com",
+            "127.0.0.1.evil.example",
+            "localhost.evil.example:80",
+            "",
+        ] {
             check(&loopback(), &[("host", host)], Err(Refused::Host));
         }
         check(&loopback(), &[], Err(Refused::Host));
@@ -151,15 +166,32 @@ mod tests {
 
     #[test]
     fn loopback_origins_pass_on_loopback_only() {
-        for origin in ["http://localhost:3000", "https://127.0.0.1", "http://[::1]:5"] {
-            check(&loopback(), &[("host", "localhost"), ("origin", origin)], Ok(()));
-            check(&public(&[], &[]), &[("origin", origin)], Err(Refused::Origin));
+        for origin in [
+            "http://localhost:3000",
+            "https://127.0.0.1",
+            "http://[::1]:5",
+        ] {
+            check(
+                &loopback(),
+                &[("host", "localhost"), ("origin", origin)],
+                Ok(()),
+            );
+            check(
+                &public(&[], &[]),
+                &[("origin", origin)],
+                Err(Refused::Origin),
+            );
         }
     }
 
     #[test]
     fn a_foreign_or_null_origin_is_refused() {
-        for origin in ["null", "http://evil.example.com", "http://localhost.evil.example", "localhost"] {
+        for origin in [
+            "null",
+            "http://evil.example.com",
+            "http://localhost.evil.example",
+            "localhost",
+        ] {
             let pairs = [("host", "localhost"), ("origin", origin)];
             check(&loopback(), &pairs, Err(Refused::Origin));
         }
@@ -181,6 +213,10 @@ mod tests {
     fn a_listed_origin_passes() {
         let front = public(&[], &["https://app.example.com"]);
         check(&front, &[("origin", "https://app.example.com")], Ok(()));
-        check(&front, &[("origin", "https://app.example.com:444")], Err(Refused::Origin));
+        check(
+            &front,
+            &[("origin", "https://app.example.com:444")],
+            Err(Refused::Origin),
+        );
     }
 }

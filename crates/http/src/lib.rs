@@ -1,6 +1,6 @@
 //! MCP over HTTP, and the admin port.
 //!
-//! Our own accept loop around `warp::service`: TCP_NODELAY on every socket, a
+//! Our own accept loop around `warp::service`: `TCP_NODELAY` on every socket, a
 //! limit for connections, time limits for heads and bodies, a drain without
 //! resets. The filters decide nothing about MCP: they check the front door
 //! (method, Host, Origin, size, media types), hand the body to the

@@ -43,9 +43,10 @@ pub(crate) fn sends_json(headers: &HeaderMap) -> bool {
         .next()
         .is_some_and(|kind| kind.eq_ignore_ascii_case("application/json"));
     json && parts.all(|parameter| match parameter.split_once('=') {
-        Some((name, charset)) if name.trim().eq_ignore_ascii_case("charset") => {
-            charset.trim().trim_matches('"').eq_ignore_ascii_case("utf-8")
-        }
+        Some((name, charset)) if name.trim().eq_ignore_ascii_case("charset") => charset
+            .trim()
+            .trim_matches('"')
+            .eq_ignore_ascii_case("utf-8"),
         Some(_) | None => true,
     })
 }
@@ -88,7 +89,10 @@ mod tests {
     #[test]
     fn both_types_are_found_in_any_order_and_spelling() {
         check("application/json, text/event-stream", Some((true, true)));
-        check("TEXT/EVENT-STREAM;q=0.9,Application/JSON", Some((true, true)));
+        check(
+            "TEXT/EVENT-STREAM;q=0.9,Application/JSON",
+            Some((true, true)),
+        );
         check("*/*", Some((true, true)));
         check("text/*", Some((false, true)));
         check("application/*;q=0.1", Some((true, false)));
@@ -96,7 +100,10 @@ mod tests {
 
     #[test]
     fn a_quality_of_zero_refuses() {
-        check("application/json;q=0, text/event-stream", Some((false, true)));
+        check(
+            "application/json;q=0, text/event-stream",
+            Some((false, true)),
+        );
         check("*/*;q=0", None);
     }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bytes::Buf;
 use conduit_runtime::Head;
+use conduit_telemetry::RefusedReason;
 use futures_util::Stream;
 use http::HeaderMap;
 use warp::reply::Response;
@@ -18,7 +19,7 @@ pub(crate) async fn answer<B: Buf, E>(
     state: &Arc<State>,
     server: usize,
     peer: IpAddr,
-    headers: HeaderMap,
+    headers: Arc<HeaderMap>,
     stream: impl Stream<Item = Result<B, E>>,
 ) -> Response {
     let body = match body::read(&headers, stream, &state.limits).await {
@@ -26,9 +27,11 @@ pub(crate) async fn answer<B: Buf, E>(
         Err(unread) => return refuse(state, unread),
     };
     let Some(accepts) = media::accepts(&headers) else {
+        state.telemetry.refused(RefusedReason::Accept);
         return refusal::not_acceptable(&body.bytes);
     };
     if !media::sends_json(&headers) {
+        state.telemetry.refused(RefusedReason::MediaType);
         return refusal::unsupported_media_type(&body.bytes);
     }
     let head = Head {
@@ -42,6 +45,12 @@ pub(crate) async fn answer<B: Buf, E>(
 }
 
 fn refuse(state: &State, unread: Unread) -> Response {
+    state.telemetry.refused(match unread {
+        Unread::TooLarge => RefusedReason::BodySize,
+        Unread::Late => RefusedReason::BodyTimeout,
+        Unread::Broken => RefusedReason::Malformed,
+        Unread::Busy => RefusedReason::Overload,
+    });
     match unread {
         Unread::TooLarge => refusal::too_large(state.limits.most),
         Unread::Late => refusal::late(),

@@ -25,9 +25,8 @@ pub(crate) const TOO_MANY_CONNECTIONS: &str = concat!(
     "content-type: application/json\r\n",
     "retry-after: 1\r\n",
     "connection: close\r\n",
-    "content-length: 126\r\n\r\n",
+    "content-length: 125\r\n\r\n",
     r#"{"jsonrpc":"2.0","error":{"code":50300,"message":"too many connections, try again in a moment","data":{"retryAfterMs":1000}}}"#,
-    "\n",
 );
 
 const METHODS: HeaderValue = HeaderValue::from_static("POST, GET, DELETE, OPTIONS");
@@ -35,7 +34,7 @@ const METHODS: HeaderValue = HeaderValue::from_static("POST, GET, DELETE, OPTION
 pub(crate) fn not_acceptable(body: &[u8]) -> Response {
     refuse(
         406,
-        peek_id(body),
+        peek_id(body).as_ref(),
         "the Accept header excludes both application/json and text/event-stream",
     )
 }
@@ -43,7 +42,7 @@ pub(crate) fn not_acceptable(body: &[u8]) -> Response {
 pub(crate) fn unsupported_media_type(body: &[u8]) -> Response {
     refuse(
         415,
-        peek_id(body),
+        peek_id(body).as_ref(),
         "the Content-Type of a request has to be application/json, in UTF-8",
     )
 }
@@ -150,13 +149,31 @@ pub(crate) async fn recover(rejection: Rejection) -> Result<Response, Infallible
 
 fn refuse(
     status: u16,
-    id: Option<RequestId>,
+    id: Option<&RequestId>,
     message: impl Into<std::borrow::Cow<'static, str>>,
 ) -> Response {
     let refused = WireError::new(Code::refusal(status), message);
-    reply::json(MessageReply::new(status, error(id.as_ref(), &refused)))
+    reply::json(MessageReply::new(status, error(id, &refused)))
 }
 
 fn code(status: u16) -> StatusCode {
     StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_connection_too_many_gets_a_whole_answer() {
+        let (head, body) = TOO_MANY_CONNECTIONS
+            .split_once("\r\n\r\n")
+            .expect("head and body");
+
+        let length = format!("content-length: {}", body.len());
+
+        assert!(head.contains(&length), "{length}");
+        let error: serde_json::Value = serde_json::from_str(body).expect("JSON");
+        assert_eq!(error["error"]["code"], 50300);
+    }
 }

@@ -22,7 +22,9 @@ pub(crate) fn write(state: &State, reply: Reply, accepts: Accepts) -> Response {
         // A client that reads events only gets its one message as an event, as
         // long as it is a success: errors keep their status and their JSON.
         Reply::Message(reply) if !accepts.json && reply.status == 200 => {
-            let MessageReply { message, session, .. } = reply;
+            let MessageReply {
+                message, session, ..
+            } = reply;
             let mut response = events::respond(state, stream::iter([message]));
             insert_session(&mut response, session);
             response

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use bytes::Buf;
 use conduit_runtime::Gateway;
+use conduit_telemetry::{RefusedReason, Telemetry};
 use futures_util::Stream;
 use http::HeaderMap;
 use http::header::ORIGIN;
@@ -15,12 +16,14 @@ use warp::reply::Response;
 
 use crate::body::{Budget, Limits};
 use crate::client::TrustedProxies;
+use crate::front::Refused;
 use crate::{Front, Options, post, refusal, session};
 
 /// What every request handler knows.
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) gateway: Gateway,
+    pub(crate) telemetry: Telemetry,
     pub(crate) front: Front,
     pub(crate) trusted: TrustedProxies,
     pub(crate) limits: Limits,
@@ -33,12 +36,10 @@ pub(crate) struct State {
 pub(crate) struct Peer(pub(crate) IpAddr);
 
 impl State {
-    pub(crate) fn new(
-        gateway: Gateway,
-        options: Options,
-    ) -> Self {
+    pub(crate) fn new(gateway: Gateway, telemetry: Telemetry, options: Options) -> Self {
         Self {
             gateway,
+            telemetry,
             front: options.front,
             trusted: options.trusted_proxies,
             limits: Limits {
@@ -52,7 +53,10 @@ impl State {
     }
 
     fn server_at(&self, path: &str) -> Option<usize> {
-        let path = path.strip_suffix('/').filter(|rest| !rest.is_empty()).unwrap_or(path);
+        let path = path
+            .strip_suffix('/')
+            .filter(|rest| !rest.is_empty())
+            .unwrap_or(path);
         self.paths.iter().position(|known| known == path)
     }
 }
@@ -68,7 +72,7 @@ pub(crate) fn routes(
         .map(move || request.clone())
         .and(warp::method())
         .and(warp::path::full())
-        .and(warp::header::headers_cloned())
+        .and(warp::ext::get::<Arc<HeaderMap>>())
         .and(warp::body::stream())
         .then(answer)
         .recover(refusal::recover)
@@ -86,7 +90,7 @@ async fn answer(
     Request { state, peer }: Request,
     method: http::Method,
     path: warp::path::FullPath,
-    headers: HeaderMap,
+    headers: Arc<HeaderMap>,
     body: impl Stream<Item = Result<impl Buf, warp::Error>> + Send + Sync + 'static,
 ) -> Response {
     use http::Method;
@@ -95,9 +99,14 @@ async fn answer(
         return refusal::options(&state.front, &headers);
     }
     let Some(server) = state.server_at(path.as_str()) else {
+        state.telemetry.refused(RefusedReason::Path);
         return refusal::plain(404, "nothing is served at this path");
     };
     if let Err(refused) = state.front.check(&headers) {
+        state.telemetry.refused(match refused {
+            Refused::Host => RefusedReason::Host,
+            Refused::Origin => RefusedReason::Origin,
+        });
         return refusal::forbidden(refused);
     }
     let origin = headers.get(ORIGIN).cloned();
@@ -105,7 +114,10 @@ async fn answer(
         Method::POST => post::answer(&state, server, peer.0, headers, body).await,
         Method::GET => session::open_stream(&state, &headers).await,
         Method::DELETE => session::end(&state, &headers).await,
-        _ => refusal::method_not_allowed(),
+        _ => {
+            state.telemetry.refused(RefusedReason::HttpMethod);
+            refusal::method_not_allowed()
+        }
     };
     refusal::share(&state.front, origin.as_ref(), &mut response);
     response

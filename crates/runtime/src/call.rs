@@ -11,9 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use conduit_protocol::{
-    Context as Meta, Era, Outcome, RequestId,
-};
+use conduit_protocol::{Context as Meta, Era, Outcome, RequestId};
 use conduit_server::{Arguments, Context, ContextParts, Emit, Run, Work};
 use conduit_telemetry::{Outcome as Label, RequestSample, ToolSample, Trace};
 use futures_util::FutureExt;
@@ -71,7 +69,10 @@ pub(crate) fn start(
         },
     );
     let context = call.author_context(shared, &responder, may_stream);
-    let arguments = call.arguments.clone().map_or_else(Arguments::none, Arguments::new);
+    let arguments = call
+        .arguments
+        .clone()
+        .map_or_else(Arguments::none, Arguments::new);
     let (server, index) = (Arc::clone(&call.hosted.server), call.index);
     let ending = Ending {
         call,
@@ -235,7 +236,10 @@ impl Ending {
         let label = label(&ended, cancelled);
         let name = call.hosted.tool_name(call.index);
         let outcome = ended.into_outcome(&name, time_limit);
-        let message = call.hosted.face.outcome(call.context.era, &call.id, &outcome);
+        let message = call
+            .hosted
+            .face
+            .outcome(call.context.era, &call.id, &outcome);
         drop(tracked);
         let took = call.started.elapsed();
         // An author's own error is an ordinary one, whatever its code (R46).
@@ -246,7 +250,12 @@ impl Ending {
             outcome: label,
             took,
         });
-        let Meta { era, version, trace, .. } = &call.context;
+        let Meta {
+            era,
+            version,
+            trace,
+            ..
+        } = &call.context;
         metrics.request(RequestSample {
             method: Some("tools/call"),
             era: match era {

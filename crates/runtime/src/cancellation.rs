@@ -71,13 +71,20 @@ impl Registry {
         self.ledger.cancel_all()
     }
 
+    #[cfg(test)]
+    pub(crate) fn first_token(&self) -> Option<tokio_util::sync::CancellationToken> {
+        let entries = self.ledger.entries();
+        entries
+            .first()
+            .map(|(_, entry)| entry.responder.call().token().clone())
+    }
+
     /// Answers every call that is still in flight; returns how many.
     pub(crate) fn answer_all(&self, error: &WireError) -> usize {
         let entries = self.ledger.entries();
         let answer = |(id, entry): &(RequestId, Entry)| entry.responder.refuse(id, error);
         entries.iter().filter(|&entry| answer(entry)).count()
     }
-
 }
 
 impl Drop for Tracked {

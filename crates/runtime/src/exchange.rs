@@ -1,7 +1,7 @@
 //! What crosses between a transport and the dispatcher.
 
 use std::net::IpAddr;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
@@ -17,7 +17,7 @@ use crate::outbox::Events;
 pub struct Head {
     /// The HTTP header fields; `None` where the transport has no headers, which
     /// also switches the header rules off.
-    pub headers: Option<HeaderMap>,
+    pub headers: Option<Arc<HeaderMap>>,
     /// Where the client is, behind trusted proxies.
     pub client: Option<IpAddr>,
     /// What the client can read.

@@ -181,8 +181,7 @@ impl Gateway {
             tasks: TaskTracker::new(),
             admission: Admission::new(options.in_flight, telemetry.in_flight().clone()),
         });
-        let tree = start_actors(&shared, &dispatcher, &sweeper, &keeper, &streams)
-            .await?;
+        let tree = start_actors(&shared, &dispatcher, &sweeper, &keeper, &streams).await?;
         let view = tree.viewer();
         telemetry.collect_with(move |telemetry| telemetry.actors(&view()));
         let background = background(&shared, sweeper);
@@ -236,9 +235,7 @@ impl Gateway {
         match answered {
             Ok(reply) => reply,
             Err(_lost) if call.is_picked() => lost(&body),
-            Err(_lost) => {
-                self.refuse(&body, RefusedReason::Stalled, "the server is restarting")
-            }
+            Err(_lost) => self.refuse(&body, RefusedReason::Stalled, "the server is restarting"),
         }
     }
 
@@ -262,7 +259,10 @@ impl Gateway {
         }
         let patience = self.shared.options.actor_patience;
         self.streams
-            .ask(patience, |reply| streams::Message::Attach { session, reply })
+            .ask(patience, |reply| streams::Message::Attach {
+                session,
+                reply,
+            })
             .await
             .map_err(|_lost| SessionError::Unavailable)
     }
@@ -374,7 +374,10 @@ async fn start_actors(
         .start_sink(&tree)
         .await
         .map_err(|source| StartError::Telemetry { source })?;
-    let (seat, open) = (streams.clone(), shared.telemetry.streams(StreamKind::Session).clone());
+    let (seat, open) = (
+        streams.clone(),
+        shared.telemetry.streams(StreamKind::Session).clone(),
+    );
     tree.start_at(streams, move || Streams::new(seat.clone(), open.clone()))
         .await
         .map_err(actors_failed)?;
@@ -435,16 +438,17 @@ fn background(
 fn store_receiver(keeper: Seat<sessions::Message>) -> Receiver {
     Arc::new(move |_link, delivery| {
         let message = match delivery {
-            Delivery::Call(incoming, answerer) => match incoming.message {
-                Wire::FromStore(FromStore::ForgetSessions { ids, ended }) => {
-                    sessions::Message::Forget {
-                        ids,
-                        ended,
-                        answerer,
-                    }
+            Delivery::Call(incoming, answerer) => {
+                let Wire::FromStore(question) = incoming.message else {
+                    return;
+                };
+                let FromStore::ForgetSessions { ids, ended } = question;
+                sessions::Message::Forget {
+                    ids,
+                    ended,
+                    answerer,
                 }
-                _ => return,
-            },
+            }
             Delivery::Down(_reason) => sessions::Message::StoreLost,
             Delivery::Up(_) | Delivery::Event(_) => return,
         };

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use conduit_protocol::{
-    CacheHints, Era, Face, Lists, Rendered, RequestId, ServerCapabilities, Tool,
-    ToolsPage,
+    CacheHints, Era, Face, Lists, Rendered, RequestId, ServerCapabilities, Tool, ToolsPage,
 };
 use conduit_server::{Policy, Server};
 use conduit_telemetry::{ServerMetrics, Telemetry};
@@ -131,7 +130,9 @@ impl Hosted {
 
     /// Returns the registered name of a tool.
     pub(crate) fn tool_name(&self, index: usize) -> Arc<str> {
-        self.tools.get(index).map_or_else(|| Arc::from(""), |tool| Arc::clone(&tool.name))
+        self.tools
+            .get(index)
+            .map_or_else(|| Arc::from(""), |tool| Arc::clone(&tool.name))
     }
 
     /// Returns the response to `tools/list`, or `None` for a cursor that is not ours.
@@ -153,7 +154,9 @@ impl Hosted {
 /// What a server offers, as far as it is routed: tools.
 fn offered(server: &dyn Server) -> ServerCapabilities {
     ServerCapabilities {
-        tools: server.capabilities().map_or(Some(Lists::default()), |declared| declared.tools),
+        tools: server
+            .capabilities()
+            .map_or_else(|| Some(Lists::default()), |declared| declared.tools),
         ..ServerCapabilities::default()
     }
 }
@@ -194,7 +197,9 @@ mod tests {
 
     #[test]
     fn what_is_not_our_cursor_is_refused() {
-        for cursor in ["", "page-", "page-0", "page-01", "page-+1", "page-x", "2", "page-1 "] {
+        for cursor in [
+            "", "page-", "page-0", "page-01", "page-+1", "page-x", "2", "page-1 ",
+        ] {
             assert_eq!(page_of(cursor), None, "{cursor:?}");
         }
     }

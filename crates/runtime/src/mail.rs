@@ -92,7 +92,10 @@ impl PostOffice {
             mail,
             deadline_ms: u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX),
         };
-        match link.call(Lane::Control, Wire::ToHub(question), deadline).await {
+        match link
+            .call(Lane::Control, Wire::ToHub(question), deadline)
+            .await
+        {
             Ok(Answer::Receipts { taken, .. }) => taken,
             Ok(other) => {
                 debug!(answer = ?other, "mail not delivered");

@@ -149,11 +149,10 @@ impl Emit for Emitter {
                 total,
                 message,
             } => match &self.token {
-                Some(token) if self.grows(done) => {
-                    progress(token, done, total, message.as_deref()).map_or(0, |progress| {
+                Some(token) if self.grows(done) => progress(token, done, total, message.as_deref())
+                    .map_or(0, |progress| {
                         self.responder.notify(Kind::Progress, progress.into())
-                    })
-                }
+                    }),
                 Some(_) | None => 0,
             },
             Emission::Log {

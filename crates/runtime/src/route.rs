@@ -10,8 +10,8 @@ use bytes::Bytes;
 use conduit_link::{Mail, SessionRecord};
 use conduit_protocol::{
     CallParams, CancelledParams, Code, Context, Era, Field, InitializeParams, LEGACY_VERSIONS,
-    ListParams, Message, Method, Notification, REJECTION_STATUS, Rendered, Request, RequestId, WireError,
-    check_legacy_version_header, check_method_header, check_name_header, check_version,
+    ListParams, Message, Method, Notification, REJECTION_STATUS, Rendered, Request, RequestId,
+    WireError, check_legacy_version_header, check_method_header, check_name_header, check_version,
     check_version_header, classify, classify_notification, error, error_with_null_id, http_status,
     negotiate, parse,
 };
@@ -88,7 +88,7 @@ type Refused = (u16, WireError);
 
 impl Exchange<'_> {
     fn take(self, dispatch: Dispatch, body: &Bytes, request: &Request<'_>, session: Session) {
-        let header = version_header(dispatch.head.headers.as_ref());
+        let header = version_header(dispatch.head.headers.as_deref());
         let context = match classify(&request.method, request.params, header) {
             Ok(context) => context,
             Err(error) => return self.refuse(dispatch.reply, None, (REJECTION_STATUS, error)),
@@ -108,7 +108,7 @@ impl Exchange<'_> {
     ) {
         let era = Era::Modern;
         dispatch.call.stop_with_client();
-        let headers = dispatch.head.headers.as_ref();
+        let headers = dispatch.head.headers.as_deref();
         let routed = headers
             .map_or(Ok(()), |headers| {
                 check_version_header(field(headers, "mcp-protocol-version"), &context)
@@ -221,8 +221,10 @@ impl Exchange<'_> {
             Method::ToolsCall => {
                 return self.call_tool(dispatch, body, request.params, context, session, version);
             }
-            // Notifications are not routed here, and the list grows.
-            _ => Err(WireError::method_not_found(self.method)),
+            // Notifications are not routed here, and the list may grow.
+            Method::Initialized | Method::Cancelled | _ => {
+                Err(WireError::method_not_found(self.method))
+            }
         };
         match message {
             Ok(message) => self.answer(dispatch.reply, &context, MessageReply::new(200, message)),
@@ -233,11 +235,7 @@ impl Exchange<'_> {
         }
     }
 
-    fn list_tools(
-        self,
-        era: Era,
-        params: Option<&RawValue>,
-    ) -> Result<Rendered, WireError> {
+    fn list_tools(self, era: Era, params: Option<&RawValue>) -> Result<Rendered, WireError> {
         let params = ListParams::parse(params)?;
         self.hosted
             .tools_page(era, params.cursor.as_deref(), self.id)
@@ -328,7 +326,12 @@ impl Exchange<'_> {
                 Ok(()) => (reply, Outcome::Ok),
                 Err(error) => (unavailable(&id, error), Outcome::Refused),
             };
-            metrics.request(sample(Method::Initialize.as_str(), Era::Legacy, outcome, started));
+            metrics.request(sample(
+                Method::Initialize.as_str(),
+                Era::Legacy,
+                outcome,
+                started,
+            ));
             // A client that left has its session; it will end by being idle.
             drop(dispatch.reply.send(Reply::Message(reply)));
             drop(dispatch.call);
@@ -384,10 +387,12 @@ fn take_notification(
     notification: &Notification<'_>,
     session: Session,
 ) {
-    let header = version_header(dispatch.head.headers.as_ref());
+    let header = version_header(dispatch.head.headers.as_deref());
     match classify_notification(&notification.method, notification.params, header) {
         // The modern era has no client notification over HTTP (R5).
-        Ok(Context { era: Era::Modern, .. }) => {
+        Ok(Context {
+            era: Era::Modern, ..
+        }) => {
             return drop(dispatch.reply.send(Reply::Accepted));
         }
         Ok(_legacy) => {}
@@ -421,10 +426,18 @@ fn cancel(
         Ok(params) => params,
         Err(error) => return answer_plain(dispatch.reply, 200, null_id(&error)),
     };
-    let Some(CancelledParams { request_id: id, reason }) = params else {
+    let Some(CancelledParams {
+        request_id: id,
+        reason,
+    }) = params
+    else {
         return drop(dispatch.reply.send(Reply::Accepted));
     };
-    let scope = Scope::of(session.map(|session| session.id), None, dispatch.head.client);
+    let scope = Scope::of(
+        session.map(|session| session.id),
+        None,
+        dispatch.head.client,
+    );
     match shared.registry.cancel(&scope, &id, reason.as_deref()) {
         Cancelled::Stopped => drop(dispatch.reply.send(Reply::Accepted)),
         Cancelled::Full => {
@@ -519,10 +532,7 @@ fn resolve(shared: &Arc<Shared>, dispatch: Dispatch, session: Uuid, id: Option<R
 }
 
 fn session_not_found() -> Refused {
-    let error = WireError::new(
-        Code::INVALID_REQUEST,
-        "Session not found; initialize again",
-    );
+    let error = WireError::new(Code::INVALID_REQUEST, "Session not found; initialize again");
     (404, error)
 }
 
@@ -555,7 +565,11 @@ pub(crate) fn refusal(id: Option<&RequestId>, reason: String) -> MessageReply {
 const RETRY: std::time::Duration = std::time::Duration::from_secs(1);
 
 fn malformed_status(error: &WireError) -> u16 {
-    if error.code == Code::INVALID_PARAMS { 200 } else { 400 }
+    if error.code == Code::INVALID_PARAMS {
+        200
+    } else {
+        400
+    }
 }
 
 /// The legacy version that is spoken: the session's, else the header's, else the
@@ -580,7 +594,12 @@ fn version_header(headers: Option<&HeaderMap>) -> Option<&str> {
 }
 
 fn field<'a>(headers: &'a HeaderMap, name: &'static str) -> Field<'a> {
-    Field::of(headers.get_all(name).iter().map(http::HeaderValue::as_bytes))
+    Field::of(
+        headers
+            .get_all(name)
+            .iter()
+            .map(http::HeaderValue::as_bytes),
+    )
 }
 
 const fn era(era: Era) -> conduit_telemetry::Era {

@@ -108,11 +108,14 @@ impl Sessions {
 
     /// Opens a session; it is durable when this returns.
     pub(crate) async fn open(&self, record: SessionRecord) -> Result<(), Error> {
-        match self.ask(ToStore::OpenSession(record)).await? {
-            Answer::Done => Ok(()),
-            Answer::Refused(Refusal::Full) => Err(Error::Full),
-            other => Err(unexpected(&other)),
+        let answer = self.ask(ToStore::OpenSession(record)).await?;
+        if answer == Answer::Done {
+            return Ok(());
         }
+        if answer == Answer::Refused(Refusal::Full) {
+            return Err(Error::Full);
+        }
+        Err(unexpected(&answer))
     }
 
     /// Ends a session; every live gateway has forgotten it when this returns.
@@ -193,12 +196,12 @@ impl Sessions {
 }
 
 fn session_of(answer: Answer) -> Result<Option<Arc<Session>>, Error> {
-    match answer {
-        Answer::Session(record) => record
-            .map(|record| Session::try_from(record).map(Arc::new))
-            .transpose(),
-        other => Err(unexpected(&other)),
-    }
+    let Answer::Session(record) = answer else {
+        return Err(unexpected(&answer));
+    };
+    record
+        .map(|record| Session::try_from(record).map(Arc::new))
+        .transpose()
 }
 
 fn unexpected(answer: &Answer) -> Error {
@@ -271,7 +274,12 @@ impl Actor for Keeper {
                 answerer,
             } => {
                 self.sessions.forget(&ids);
-                if ended && self.streams.cast(streams::Message::EndSessions { ids }).is_err() {
+                if ended
+                    && self
+                        .streams
+                        .cast(streams::Message::EndSessions { ids })
+                        .is_err()
+                {
                     debug!("no streams to end");
                 }
                 answerer.answer(Answer::Done);

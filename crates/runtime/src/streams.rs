@@ -44,7 +44,11 @@ impl Stream for SessionStream {
 impl Drop for Place {
     fn drop(&mut self) {
         let (session, number) = (self.session, self.number);
-        if self.streams.cast(Message::Detach { session, number }).is_err() {
+        if self
+            .streams
+            .cast(Message::Detach { session, number })
+            .is_err()
+        {
             debug!("streams are gone, nothing to detach");
         }
     }

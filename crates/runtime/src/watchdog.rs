@@ -4,8 +4,8 @@
 //! thread, looks a few times a second whether the mark is old. Heartbeats have a
 //! thread of their own, so a blocked loop does not pass for a dead gateway.
 
-use std::sync::{Arc, Weak};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use conduit_telemetry::{Event, Telemetry};
@@ -111,7 +111,10 @@ mod tests {
         let offender = mark.hold(&tool, start, || mark.offender(start + PATIENCE * 2));
 
         assert_eq!(offender.map(|(tool, ..)| tool), Some(tool));
-        assert!(mark.offender(start + PATIENCE * 9).is_none(), "it gave the loop back");
+        assert!(
+            mark.offender(start + PATIENCE * 9).is_none(),
+            "it gave the loop back"
+        );
     }
 
     #[tokio::test(start_paused = true)]

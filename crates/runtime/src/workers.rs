@@ -90,10 +90,7 @@ impl Workers {
     /// # Errors
     ///
     /// Fails when the threads cannot be started.
-    pub(crate) fn start(
-        options: Options,
-        telemetry: &Telemetry,
-    ) -> std::io::Result<Arc<Self>> {
+    pub(crate) fn start(options: Options, telemetry: &Telemetry) -> std::io::Result<Arc<Self>> {
         let runtime = Builder::new_multi_thread()
             .worker_threads(options.threads)
             .max_blocking_threads(options.blocking)
@@ -135,7 +132,9 @@ impl Workers {
                 Work::Blocking(callback) => self.block(callback, bounds, slot).await,
             }
         };
-        timeout(bounds.time_limit, whole).await.unwrap_or(Ended::OutOfTime)
+        timeout(bounds.time_limit, whole)
+            .await
+            .unwrap_or(Ended::OutOfTime)
     }
 
     async fn block(

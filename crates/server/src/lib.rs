@@ -73,7 +73,7 @@ pub use crate::context::{Cancelled, Context, ContextParts};
 pub use crate::emission::{Emission, Emit};
 pub use crate::refusal::{IntoRefusal, ToolError};
 pub use crate::schema::InvalidSchema;
-pub use crate::server::{Server, ToolEntry};
+pub use crate::server::{IntoServer, Server, ToolEntry};
 pub use crate::tool::{ToolBuilder, blocking_tool, raw_blocking_tool, raw_tool, tool};
 pub use crate::toolbox::{InvalidServer, Toolbox, ToolboxBuilder};
 pub use crate::work::{Policy, Run, Work};

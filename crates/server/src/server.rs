@@ -4,7 +4,7 @@ use std::fmt;
 
 use conduit_protocol::{CacheHints, Implementation, ServerCapabilities, Tool};
 
-use crate::{Arguments, Context, Policy, Work};
+use crate::{Arguments, Context, InvalidServer, Policy, Work};
 
 /// Something that can be asked for tools, and asked to run them.
 ///
@@ -49,4 +49,34 @@ pub struct ToolEntry {
     pub definition: Tool,
     /// Where calls run, for how long, and how many at once.
     pub policy: Policy,
+}
+
+/// What can become a server: a server, a toolbox that is not built yet, or the
+/// result of building one.
+pub trait IntoServer {
+    /// The server that it becomes.
+    type Server: Server;
+
+    /// Becomes a server.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidServer`] when the server's definition has a mistake.
+    fn into_server(self) -> Result<Self::Server, InvalidServer>;
+}
+
+impl<S: Server> IntoServer for S {
+    type Server = S;
+
+    fn into_server(self) -> Result<S, InvalidServer> {
+        Ok(self)
+    }
+}
+
+impl<S: Server> IntoServer for Result<S, InvalidServer> {
+    type Server = S;
+
+    fn into_server(self) -> Self {
+        self
+    }
 }

@@ -11,7 +11,7 @@ use conduit_protocol::{
 };
 
 use crate::tool::Call;
-use crate::{Arguments, Context, InvalidSchema, Server, ToolBuilder, ToolEntry, Work};
+use crate::{Arguments, Context, IntoServer, InvalidSchema, Server, ToolBuilder, ToolEntry, Work};
 
 /// A server made of functions; see [`Toolbox::builder`].
 pub struct Toolbox {
@@ -189,6 +189,14 @@ impl Server for Toolbox {
             Some(call) => call(arguments, context),
             None => Work::from_future(async { Outcome::from(WireError::internal()) }),
         }
+    }
+}
+
+impl IntoServer for ToolboxBuilder {
+    type Server = Toolbox;
+
+    fn into_server(self) -> Result<Toolbox, InvalidServer> {
+        self.build()
     }
 }
 

@@ -101,7 +101,7 @@ impl Call {
             _ => None,
         }
         .map(str::to_owned);
-        let call = Self::message(
+        let message = Self::message(
             json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": members(params) }),
         )
         .meta(PROTOCOL_VERSION, json!(version.as_str()))
@@ -109,6 +109,7 @@ impl Call {
         .meta(CLIENT_CAPABILITIES, json!({}))
         .header("mcp-protocol-version", version.as_str())
         .header("mcp-method", method);
+        let call = Self { version, ..message };
         match named {
             Some(name) => call.header("mcp-name", &name),
             None => call,
@@ -157,7 +158,7 @@ impl Call {
             verb,
             path: "/mcp".to_owned(),
             headers: HeaderMap::new(),
-            version: Version::July2026,
+            version: Version::November2025,
             body: Body::Bytes(Bytes::new()),
         }
     }
@@ -281,6 +282,14 @@ enum Body {
 }
 
 impl Call {
+    /// Whether it goes where MCP is spoken; the admin port speaks other JSON.
+    pub(crate) fn is_rpc(&self) -> bool {
+        self.path
+            .split('?')
+            .next()
+            .is_some_and(|path| path.ends_with("mcp"))
+    }
+
     fn with(mut self, change: impl FnOnce(&mut Value)) -> Self {
         match &mut self.body {
             Body::Message(message) => change(message),

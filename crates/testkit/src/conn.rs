@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::reply::Check;
-use crate::{Call, Events, PATIENCE, Reply};
+use crate::{Call, Events, PATIENCE, Reply, Version};
 
 /// A connection to a server; dropping it closes it at once.
 #[derive(Debug)]
@@ -129,10 +129,20 @@ impl std::fmt::Display for Broken {
 
 // === Behind the connection ===
 
+/// What the messages of the answer are held against.
 fn check(call: &Call) -> Check {
+    let method = call.method().map(str::to_owned);
+    // It exists in one version alone, and is answered to those who name none.
+    let is_modern = method.as_deref() == Some("server/discover");
+    let version = if is_modern {
+        Version::July2026
+    } else {
+        call.version
+    };
     Check {
-        version: call.version,
-        method: call.method().map(str::to_owned),
+        version,
+        method,
+        is_rpc: call.is_rpc(),
     }
 }
 

@@ -184,7 +184,7 @@ impl Launch {
                 "--state-dir",
             ])
             .arg(&state_dir)
-            .env("CONDUIT_TEST", folder.path())
+            .env("TESTKIT_FOLDER", folder.path())
             .envs(
                 options
                     .environment

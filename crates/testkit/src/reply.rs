@@ -40,6 +40,7 @@ pub struct Events {
 pub(crate) struct Check {
     pub(crate) version: Version,
     pub(crate) method: Option<String>,
+    pub(crate) is_rpc: bool,
 }
 
 impl Reply {
@@ -143,7 +144,9 @@ impl Events {
 
 impl Reply {
     pub(crate) fn new(head: response::Parts, body: Bytes, check: &Check) -> Self {
-        let messages = if is(&head.headers, "text/event-stream") {
+        let messages = if !check.is_rpc {
+            Vec::new()
+        } else if is(&head.headers, "text/event-stream") {
             let mut parser = Parser::default();
             parser.feed(&body);
             parser

@@ -93,7 +93,10 @@ mod tests {
         let (context, said) = context(CancellationToken::new());
         let start = Instant::now();
 
-        let answer = countdown(serde_json::from_str(r#"{"from":3}"#).expect("arguments"), context);
+        let answer = countdown(
+            serde_json::from_str(r#"{"from":3}"#).expect("arguments"),
+            context,
+        );
 
         assert_eq!(answer.await.as_deref(), Ok("Counted down from 3 to 0."));
         assert_eq!(start.elapsed(), Duration::from_secs(3));

@@ -10,7 +10,7 @@ use serde::Deserialize;
 const SUGGESTIONS: usize = 3;
 
 /// Letters that a suggestion and the wrong name begin with, at least.
-const ALIKE: usize = 4;
+const ALIKE: usize = 3;
 
 #[derive(Deserialize, JsonSchema)]
 struct Time {
@@ -21,10 +21,14 @@ struct Time {
 }
 
 pub(super) fn tool() -> ToolBuilder {
-    conduit_server::tool("time", "Tells the date and the time, in any time zone.", time)
-        .title("Time")
-        .read_only(true)
-        .open_world(false)
+    conduit_server::tool(
+        "time",
+        "Tells the date and the time, in any time zone.",
+        time,
+    )
+    .title("Time")
+    .read_only(true)
+    .open_world(false)
 }
 
 async fn time(arguments: Time, _context: Context) -> Result<String, ToolError> {
@@ -39,8 +43,9 @@ async fn time(arguments: Time, _context: Context) -> Result<String, ToolError> {
 
 /// Such as `Saturday, 2026-08-01 14:05:09 (Europe/Berlin, UTC+02:00)`.
 fn tell(now: Timestamp, zone: TimeZone) -> String {
-    let now = now.to_zoned(zone);
-    now.strftime("%A, %Y-%m-%d %H:%M:%S (%Q, UTC%:z)").to_string()
+    let now = now.to_zoned_datetime(zone);
+    now.strftime("%A, %Y-%m-%d %H:%M:%S (%Q, UTC%:z)")
+        .to_string()
 }
 
 /// Takes names that the database lists, and nothing that could be a path.
@@ -86,7 +91,11 @@ fn suggest<'a>(wanted: &str, names: &'a [String]) -> Vec<&'a str> {
         .collect();
     let best = found.iter().map(|(likeness, _)| *likeness).max();
     found.retain(|(likeness, _)| Some(*likeness) == best);
-    found.into_iter().map(|(_, name)| name).take(SUGGESTIONS).collect()
+    found
+        .into_iter()
+        .map(|(_, name)| name)
+        .take(SUGGESTIONS)
+        .collect()
 }
 
 /// Returns what follows the last slash, in small letters.
@@ -101,7 +110,13 @@ mod tests {
 
     #[track_caller]
     fn check(wanted: &str, suggestions: &[&str]) {
-        let names = ["America/New_York", "Asia/Tokyo", "Europe/Berlin", "Europe/Bern", "UTC"];
+        let names = [
+            "America/New_York",
+            "Asia/Tokyo",
+            "Europe/Berlin",
+            "Europe/Bern",
+            "UTC",
+        ];
         let names = names.map(str::to_owned);
 
         assert_eq!(suggest(wanted, &names), suggestions);

@@ -33,7 +33,9 @@ impl Banner<'_> {
             env!("CARGO_PKG_VERSION")
         );
         for slot in &status.slots {
-            let pid = slot.pid.map_or_else(String::new, |pid| format!("  pid {pid}"));
+            let pid = slot
+                .pid
+                .map_or_else(String::new, |pid| format!("  pid {pid}"));
             text += &format!("  {:<9}{pid}  {}\n", slot.slot, slot.phase);
         }
         if *any_host {

@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use conduit_config::Settings;
 use conduit_link::{
-    Answer, Answerer, Delivery, Lane, Link, Links, Message, Options, Receiver, Role, ShardMap, Slot,
-    ToChild, ToSupervisor,
+    Answer, Answerer, Delivery, Lane, Link, Links, Message, Options, Receiver, Refusal, Role,
+    ShardMap, Slot, ToChild, ToSupervisor,
 };
 use conduit_telemetry::{LinkSample, Telemetry};
 use rustix::process::{Pid, PidfdFlags, getppid, pidfd_open};
@@ -28,6 +28,7 @@ use tracing::{debug, info, warn};
 use super::settings;
 use crate::args::Child;
 use crate::failure::Failure;
+use crate::panics;
 
 /// Orders that wait for the main loop; probes beyond it are not answered.
 const ORDERS: usize = 16;
@@ -41,7 +42,9 @@ pub(crate) struct House {
     ready: Arc<OnceLock<Vec<SocketAddr>>>,
     orders: mpsc::Receiver<Order>,
     parent: AsyncFd<OwnedFd>,
+    /// Its handler is there in every child: a signal without one would kill it.
     terminate: Signal,
+    is_gateway: bool,
 }
 
 /// Tells the supervisor that this child is ready.
@@ -79,8 +82,9 @@ pub(crate) fn read_settings() -> Result<Settings, Failure> {
         .take(MOST_SETTINGS)
         .read_to_end(&mut json)
         .map_err(Failure::of("cannot read the settings from the supervisor"))?;
-    serde_json::from_slice(&json)
-        .map_err(Failure::of("cannot understand the settings from the supervisor"))
+    serde_json::from_slice(&json).map_err(Failure::of(
+        "cannot understand the settings from the supervisor",
+    ))
 }
 
 impl House {
@@ -94,9 +98,10 @@ impl House {
         let format = settings::log_format(settings.log.format);
         conduit_telemetry::init_logging(format, settings.log.level.as_str(), &name)
             .map_err(Failure::of("cannot start the log"))?;
+        panics::log_without_text();
         let parent = watch_parent().map_err(Failure::of("cannot watch the supervisor"))?;
-        let terminate = signal(SignalKind::terminate())
-            .map_err(Failure::of("cannot watch for the end"))?;
+        let terminate =
+            signal(SignalKind::terminate()).map_err(Failure::of("cannot watch for the end"))?;
         let telemetry = Telemetry::new(&name);
         let links = start_links(child, &settings, holds_listener)?;
         links.watch_loop(tokio::runtime::Handle::current());
@@ -120,6 +125,7 @@ impl House {
             orders,
             parent,
             terminate,
+            is_gateway: child.slot.role == Role::Gateway,
         })
     }
 
@@ -151,8 +157,10 @@ impl House {
         }
     }
 
-    /// Waits for the next order. The end of the supervisor and SIGTERM are orders
-    /// to drain.
+    /// Waits for the next order. The end of the supervisor is an order to drain, and
+    /// for a gateway SIGTERM is one too. Hubs and store go on: whoever stops a whole
+    /// group of processes signals all of them at once, and gateways need the others
+    /// until they have drained.
     pub(crate) async fn next_order(&mut self) -> Order {
         let grace = self.settings.supervisor.drain_grace_ms.duration();
         tokio::select! {
@@ -161,7 +169,7 @@ impl House {
                 warn!("the supervisor is gone, draining");
                 Order::Drain(grace)
             }
-            _ = self.terminate.recv() => {
+            _ = self.terminate.recv(), if self.is_gateway => {
                 info!("asked to end by a signal, draining");
                 Order::Drain(grace)
             }
@@ -197,7 +205,10 @@ fn watch_parent() -> io::Result<AsyncFd<OwnedFd>> {
     watched(pidfd)
 }
 
-#[expect(unsafe_code, reason = "there is no other way to wait for a process that is not a child")]
+#[expect(
+    unsafe_code,
+    reason = "there is no other way to wait for a process that is not a child"
+)]
 fn watched(pidfd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     // SAFETY: an `OwnedFd` is open, and the same, for as long as the value lives.
     unsafe { AsyncFd::register_with_interest(pidfd, Interest::READABLE) }
@@ -246,25 +257,44 @@ fn receiver(
         let order = match delivery {
             Delivery::Up(_hello) => return say_ready(&link, &ready),
             Delivery::Down(reason) => return debug!(?reason, "the supervisor's link is down"),
-            Delivery::Event(incoming) => match incoming.message {
-                Message::ToChild(ToChild::Drain { grace_ms }) => {
-                    Order::Drain(Duration::from_millis(grace_ms))
-                }
-                Message::ToChild(ToChild::ShardMap(map)) => Order::ShardMap(map),
-                other => return debug!(?other, "not an event for a child"),
+            Delivery::Event(incoming) => match order_of(incoming.message) {
+                Some(Asked::Order(order)) => order,
+                Some(Asked::Scrape | Asked::Probe) | None => return debug!("not an event"),
             },
-            Delivery::Call(incoming, answerer) => match incoming.message {
-                Message::ToChild(ToChild::Scrape) => {
+            Delivery::Call(incoming, answerer) => match order_of(incoming.message) {
+                Some(Asked::Scrape) => {
                     let metrics = ByteBuf::from(telemetry.encode());
                     return answerer.answer(Answer::Metrics(metrics));
                 }
-                Message::ToChild(ToChild::Probe) => Order::Probe(answerer),
-                other => return debug!(?other, "not a call for a child"),
+                Some(Asked::Probe) => Order::Probe(answerer),
+                Some(Asked::Order(_)) | None => {
+                    return answerer.answer(Answer::Refused(Refusal::Misplaced));
+                }
             },
         };
         if let Err(unheard) = orders.try_send(order) {
             warn!(order = ?unheard.into_inner(), "too many orders, one is lost");
         }
+    })
+}
+
+/// What a message of the supervisor asks for.
+enum Asked {
+    Order(Order),
+    Scrape,
+    Probe,
+}
+
+fn order_of(message: Message) -> Option<Asked> {
+    let Message::ToChild(message) = message else {
+        debug!(?message, "not for a child");
+        return None;
+    };
+    Some(match message {
+        ToChild::Drain { grace_ms } => Asked::Order(Order::Drain(Duration::from_millis(grace_ms))),
+        ToChild::ShardMap(map) => Asked::Order(Order::ShardMap(map)),
+        ToChild::Scrape => Asked::Scrape,
+        ToChild::Probe => Asked::Probe,
     })
 }
 

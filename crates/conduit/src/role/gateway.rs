@@ -22,9 +22,7 @@ pub(crate) fn run(child: &Child, server: Arc<dyn Server>) -> Result<(), Failure>
     let settings = child::read_settings()?;
     block_on(async {
         let mut house = House::enter(child, settings, true)?;
-        let address = listener
-            .local_addr()
-            .map_err(Failure::listener)?;
+        let address = listener.local_addr().map_err(Failure::listener)?;
         let balance = Balance::open(counters, child.slot.index)
             .map_err(Failure::of("cannot read the connection counters"))?;
         let time_limit = house.settings.limits.request_timeout_ms.duration();
@@ -34,7 +32,7 @@ pub(crate) fn run(child: &Child, server: Arc<dyn Server>) -> Result<(), Failure>
         let gateway = Gateway::start(options, vec![hosted], &house.links, &house.telemetry)
             .await
             .map_err(Failure::of("cannot start the gateway"))?;
-        let http = settings::http(&house.settings, address.ip().is_loopback())?;
+        let http = settings::http(&house.settings, address.ip().is_loopback());
         let telemetry = house.telemetry.clone();
         let endpoint = Endpoint::start(listener, Some(balance), gateway.clone(), telemetry, http)
             .map_err(Failure::of("cannot serve"))?;

@@ -16,7 +16,10 @@ pub(crate) fn take() -> io::Result<(TcpListener, File)> {
     Ok((TcpListener::from(own(LISTENER)?), File::from(own(BALANCE)?)))
 }
 
-#[expect(unsafe_code, reason = "there is no safe way to own an inherited descriptor")]
+#[expect(
+    unsafe_code,
+    reason = "there is no safe way to own an inherited descriptor"
+)]
 fn own(descriptor: RawFd) -> io::Result<OwnedFd> {
     std::fs::read_link(format!("/proc/self/fd/{descriptor}"))?;
     // SAFETY: the descriptor is open, and nothing else in this process owns it:

@@ -7,8 +7,6 @@ use conduit_config::{AddressScope, LogFormat, Settings};
 use conduit_http::{Front, TrustedProxies};
 use conduit_lifecycle::Backoff;
 
-use crate::failure::Failure;
-
 /// Where the one server of a process is served (R37).
 pub(crate) const PATH: &str = "/mcp";
 
@@ -60,13 +58,10 @@ pub(crate) fn gateway(settings: &Settings) -> conduit_runtime::Options {
 }
 
 /// `loopback` says whether the endpoint is bound to a loopback address.
-pub(crate) fn http(
-    settings: &Settings,
-    loopback: bool,
-) -> Result<conduit_http::Options, Failure> {
+pub(crate) fn http(settings: &Settings, loopback: bool) -> conduit_http::Options {
     let http = &settings.http;
-    let proxies: Vec<String> = http.trusted_proxies.iter().map(ToString::to_string).collect();
-    Ok(conduit_http::Options {
+    let trusted = http.trusted_proxies.clone();
+    conduit_http::Options {
         paths: vec![PATH.to_owned()],
         max_connections: http.max_connections.get(),
         max_body: http.max_body_bytes.get(),
@@ -76,16 +71,23 @@ pub(crate) fn http(
         keep_alive: http.sse_keep_alive_ms.duration(),
         front: Front {
             loopback,
-            hosts: http.allowed_hosts.iter().map(|host| host.as_str().to_owned()).collect(),
+            hosts: http
+                .allowed_hosts
+                .iter()
+                .map(|host| host.as_str().to_owned())
+                .collect(),
             origins: http
                 .allowed_origins
                 .iter()
                 .map(|origin| origin.as_str().to_owned())
                 .collect(),
         },
-        trusted_proxies: TrustedProxies::parse(proxies.iter().map(String::as_str))
-            .map_err(Failure::of("cannot read http.trusted_proxies"))?,
-    })
+        trusted_proxies: if trusted.is_empty() {
+            TrustedProxies::none()
+        } else {
+            TrustedProxies::of(move |proxy| trusted.iter().any(|network| network.contains(proxy)))
+        },
+    }
 }
 
 pub(crate) fn store(settings: &Settings) -> conduit_store::Options {

@@ -49,7 +49,9 @@ async fn supervise(
 ) -> Result<(), Failure> {
     let mut signals = Signals::watch()?;
     let address = |socket: &TcpListener| {
-        socket.local_addr().map_err(Failure::of("cannot tell the address"))
+        socket
+            .local_addr()
+            .map_err(Failure::of("cannot tell the address"))
     };
     let (endpoint, admin_address) = (address(&listener)?, address(&admin)?);
     let plan = Plan {

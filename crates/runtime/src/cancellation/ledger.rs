@@ -1,7 +1,7 @@
 //! The map of calls in flight: no channel and no `async`.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher, Hash, Hasher, RandomState};
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -218,11 +218,12 @@ impl Ledger {
         }
     }
 
-    #[expect(clippy::indexing_slicing, reason = "the index is taken modulo the length")]
+    #[expect(
+        clippy::indexing_slicing,
+        reason = "the index is taken modulo the length"
+    )]
     fn shard(&self, key: &Key) -> &Mutex<HashMap<Key, Vec<Row>>> {
-        let mut hasher = self.hasher.build_hasher();
-        key.hash(&mut hasher);
-        let index = usize::try_from(hasher.finish() % SHARDS as u64).unwrap_or(0);
+        let index = usize::try_from(self.hasher.hash_one(key) % SHARDS as u64).unwrap_or(0);
         &self.shards[index]
     }
 }

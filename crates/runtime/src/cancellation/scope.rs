@@ -104,7 +104,11 @@ mod tests {
     #[test]
     fn a_session_is_more_specific_than_anything_else() {
         let id = Uuid::from_u128(7);
-        let scope = Scope::of(Some(id), Some(&"ada".into()), Some(IpAddr::from([1, 2, 3, 4])));
+        let scope = Scope::of(
+            Some(id),
+            Some(&"ada".into()),
+            Some(IpAddr::from([1, 2, 3, 4])),
+        );
         assert_eq!(scope, Scope::Session(id));
         assert_eq!(Scope::parse(&scope.to_string()), Some(scope));
     }

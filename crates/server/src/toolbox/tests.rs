@@ -286,6 +286,19 @@ fn an_output_schema_that_cannot_be_used_is_refused() {
     );
 }
 
+#[test]
+fn what_becomes_a_server_may_still_be_a_builder() {
+    fn serve(server: impl IntoServer) -> usize {
+        server.into_server().expect("a server").tools().len()
+    }
+
+    let builder = || Toolbox::builder("test", "1").tool(nothing("a"));
+
+    assert_eq!(serve(builder()), 1);
+    assert_eq!(serve(builder().build()), 1);
+    assert_eq!(serve(builder().build().expect("a toolbox")), 1);
+}
+
 #[tokio::test]
 async fn an_index_that_no_tool_has_is_our_fault() {
     let toolbox = Toolbox::builder("test", "1").build().expect("a toolbox");
