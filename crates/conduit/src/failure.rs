@@ -41,6 +41,14 @@ impl Failure {
         }
     }
 
+    /// Something of the supervisor failed while `attempt` was made.
+    pub(crate) fn at(attempt: &'static str) -> impl FnOnce(conduit_supervisor::Error) -> Self {
+        move |cause| Self {
+            attempt,
+            ..Self::from(cause)
+        }
+    }
+
     /// A child was started without what only a supervisor can hand it.
     pub(crate) fn listener(cause: std::io::Error) -> Self {
         Self {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
@@ -74,7 +75,14 @@ pub(crate) async fn read<B: Buf, E>(
     }
     pin_mut!(stream);
     let mut share = limits.budget.share();
-    let Some(first) = next(&mut stream, limits.timeout).await? else {
+    let first = async {
+        stream
+            .next()
+            .await
+            .transpose()
+            .map_err(|_broken| Unread::Broken)
+    };
+    let Some(first) = within(limits.timeout, first).await? else {
         return Ok(Body {
             bytes: Bytes::new(),
             _share: share,
@@ -98,36 +106,36 @@ async fn collect<B: Buf, E>(
         return Err(Unread::TooLarge);
     }
     // Almost every body is one chunk: it is not copied.
-    let deadline = tokio::time::Instant::now() + limits.timeout;
     let mut whole: Option<BytesMut> = None;
-    loop {
-        let left = deadline.saturating_duration_since(tokio::time::Instant::now());
-        let Some(chunk) = next(&mut stream, left).await? else {
-            break;
-        };
-        let whole = whole.get_or_insert_with(|| BytesMut::from(&first[..]));
-        let length = whole.len().saturating_add(chunk.remaining());
-        if length > limits.most {
-            return Err(Unread::TooLarge);
+    let rest = async {
+        while let Some(chunk) = stream.next().await {
+            let chunk = chunk.map_err(|_broken| Unread::Broken)?;
+            let whole = whole.get_or_insert_with(|| BytesMut::from(&first[..]));
+            let length = whole.len().saturating_add(chunk.remaining());
+            if length > limits.most {
+                return Err(Unread::TooLarge);
+            }
+            share.grow_to(length)?;
+            whole.put(chunk);
         }
-        share.grow_to(length)?;
-        whole.put(chunk);
-    }
+        Ok(())
+    };
+    within(limits.timeout, rest).await?;
     Ok(whole.map_or(first, BytesMut::freeze))
 }
 
-async fn next<B: Buf, E>(
-    stream: &mut (impl Stream<Item = Result<B, E>> + Unpin),
+/// Waits for what is arriving; what has arrived already needs no timer.
+async fn within<T>(
     timeout: Duration,
-) -> Result<Option<B>, Unread> {
-    // What has arrived already needs no timer.
-    let chunk = match futures_util::poll!(stream.next()) {
-        std::task::Poll::Ready(chunk) => chunk,
-        std::task::Poll::Pending => tokio::time::timeout(timeout, stream.next())
+    arriving: impl Future<Output = Result<T, Unread>>,
+) -> Result<T, Unread> {
+    pin_mut!(arriving);
+    match futures_util::poll!(arriving.as_mut()) {
+        Poll::Ready(arrived) => arrived,
+        Poll::Pending => tokio::time::timeout(timeout, arriving)
             .await
             .map_err(|_elapsed| Unread::Late)?,
-    };
-    chunk.transpose().map_err(|_broken| Unread::Broken)
+    }
 }
 
 /// The length that the head declares; hyper refuses contradictory ones.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use conduit_runtime::SessionError;
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName};
 use uuid::Uuid;
 use warp::reply::Response;
 
@@ -13,7 +13,7 @@ use crate::{events, media, refusal};
 /// Answers a GET: the stream of a live session, else 404 or 405 (R25).
 pub(crate) async fn open_stream(state: &Arc<State>, headers: &HeaderMap) -> Response {
     let accepts_events = media::accepts(headers).is_some_and(|accepts| accepts.events);
-    let Some(session) = headers.get(SESSION) else {
+    let Some(session) = headers.get(&SESSION) else {
         return refusal::method_not_allowed();
     };
     if !accepts_events {
@@ -31,7 +31,7 @@ pub(crate) async fn open_stream(state: &Arc<State>, headers: &HeaderMap) -> Resp
 
 /// Answers a DELETE: 204 once every live gateway has forgotten the session.
 pub(crate) async fn end(state: &Arc<State>, headers: &HeaderMap) -> Response {
-    let Some(session) = headers.get(SESSION) else {
+    let Some(session) = headers.get(&SESSION) else {
         return refusal::session_required();
     };
     let Some(id) = session_id(session) else {
@@ -44,7 +44,7 @@ pub(crate) async fn end(state: &Arc<State>, headers: &HeaderMap) -> Response {
     }
 }
 
-const SESSION: &str = "mcp-session-id";
+static SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 
 fn session_id(value: &http::HeaderValue) -> Option<Uuid> {
     Uuid::try_parse_ascii(value.as_bytes()).ok()

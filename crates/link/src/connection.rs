@@ -12,7 +12,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use futures_util::{SinkExt, StreamExt};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval};
-use tracing::{debug, info, warn};
+use tracing::{debug, warn};
 
 use crate::Lane;
 use crate::credit::{Account, Credit};
@@ -38,7 +38,7 @@ pub(crate) async fn run(
     } = meeting;
     let account = Account::new(process.options.window, Arc::clone(&line.work));
     let number = line.up(peer.clone());
-    info!(peer = %line.peer, pid = peer.pid, life = %peer.life, "link is up");
+    debug!(peer = %line.peer, pid = peer.pid, life = %peer.life, "link is up");
     deliver(receiver, line, Delivery::Up(peer));
     let inbound = Inbound {
         process,
@@ -55,7 +55,7 @@ pub(crate) async fn run(
         never = write(process, line, &account, writer) => match never {},
     };
     line.down();
-    info!(peer = %line.peer, %reason, "link is down");
+    debug!(peer = %line.peer, %reason, "link is down");
     deliver(receiver, line, Delivery::Down(reason));
     reason
 }

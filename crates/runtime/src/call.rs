@@ -1,7 +1,7 @@
 //! The pipeline: one guarded call of a tool, from its context to its response.
 //!
-//! In this order: track it in flight, build its context, run it within its bounds,
-//! shape what it returned, answer, untrack it, count it. A panic is one more way
+//! In this order: build its context, track it in flight, run it within its bounds,
+//! untrack it, shape what it returned, answer, count it. A panic is one more way
 //! to return (R14).
 
 use std::borrow::Cow;
@@ -58,27 +58,13 @@ pub(crate) fn start(
 ) {
     let may_stream = call.may_stream();
     let responder = Responder::new(reply, admitted);
-    let tracked = shared.registry.track(
-        call.scope(),
-        call.id.clone(),
-        Entry {
-            responder: Arc::clone(&responder),
-            tool: Arc::clone(&tool.name),
-            loose: call.context.era == Era::Legacy && call.session.is_none(),
-            overdue_at: call.started + tool.time_limit + OVERDUE,
-        },
-    );
     let context = call.author_context(shared, &responder, may_stream);
     let arguments = call
         .arguments
         .clone()
         .map_or_else(Arguments::none, Arguments::new);
     let (server, index) = (Arc::clone(&call.hosted.server), call.index);
-    let ending = Ending {
-        call,
-        responder,
-        tracked,
-    };
+    let ending = Ending { call, responder };
     let begin = move || server.call_tool(index, arguments, context);
     if tool.policy.run == Run::Inline {
         start_inline(shared, tool, ending, begin, may_stream);
@@ -88,6 +74,9 @@ pub(crate) fn start(
 }
 
 /// Polls the call once, here and now; what is not ready goes on as a task.
+///
+/// A call that is ready at once is never entered in the registry: nobody else runs
+/// on this loop in between, so nobody could look for it there.
 fn start_inline(
     shared: &Arc<Shared>,
     tool: &HostedTool,
@@ -140,6 +129,7 @@ fn run_on_pool(
         token: ending.responder.call().token().clone(),
     };
     let workers = Arc::clone(&shared.workers);
+    let tracked = ending.track(shared, tool);
     shared.workers.spawn(async move {
         let running = workers.run(work, &bounds);
         let ended = if may_stream {
@@ -155,6 +145,7 @@ fn run_on_pool(
         } else {
             running.await
         };
+        drop(tracked);
         ending.finish(ended, bounds.time_limit);
     });
 }
@@ -222,16 +213,23 @@ impl Call {
 struct Ending {
     call: Call,
     responder: Arc<Responder>,
-    tracked: Tracked,
 }
 
 impl Ending {
+    /// Enters the call in the registry, for as long as the result lives.
+    fn track(&self, shared: &Shared, tool: &HostedTool) -> Tracked {
+        let call = &self.call;
+        let entry = Entry {
+            responder: Arc::clone(&self.responder),
+            tool: Arc::clone(&tool.name),
+            loose: call.context.era == Era::Legacy && call.session.is_none(),
+            overdue_at: call.started + tool.time_limit + OVERDUE,
+        };
+        shared.registry.track(call.scope(), call.id.clone(), entry)
+    }
+
     fn finish(self, ended: Ended, time_limit: Duration) {
-        let Self {
-            call,
-            responder,
-            tracked,
-        } = self;
+        let Self { call, responder } = self;
         let cancelled = responder.call().token().is_cancelled();
         let label = label(&ended, cancelled);
         let name = call.hosted.tool_name(call.index);
@@ -240,7 +238,6 @@ impl Ending {
             .hosted
             .face
             .outcome(call.context.era, &call.id, &outcome);
-        drop(tracked);
         let took = call.started.elapsed();
         // An author's own error is an ordinary one, whatever its code (R46).
         responder.finish(MessageReply::new(200, message));

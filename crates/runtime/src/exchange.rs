@@ -1,8 +1,8 @@
 //! What crosses between a transport and the dispatcher.
 
 use std::net::IpAddr;
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use conduit_protocol::Rendered;

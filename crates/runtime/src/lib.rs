@@ -27,6 +27,7 @@ mod cancellation;
 mod dispatcher;
 mod exchange;
 mod gateway;
+mod header;
 mod hosted;
 mod mail;
 mod outbox;

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use conduit_link::{Mail, SessionRecord};
 use conduit_protocol::{
-    CallParams, CancelledParams, Code, Context, Era, Field, InitializeParams, LEGACY_VERSIONS,
-    ListParams, Message, Method, Notification, REJECTION_STATUS, Rendered, Request, RequestId,
-    WireError, check_legacy_version_header, check_method_header, check_name_header, check_version,
+    CallParams, CancelledParams, Code, Context, Era, InitializeParams, LEGACY_VERSIONS, ListParams,
+    Message, Method, Notification, REJECTION_STATUS, Rendered, Request, RequestId, WireError,
+    check_legacy_version_header, check_method_header, check_name_header, check_version,
     check_version_header, classify, classify_notification, error, error_with_null_id, http_status,
     negotiate, parse,
 };
@@ -27,6 +27,7 @@ use crate::call::{self, Call};
 use crate::cancellation::{Cancelled, Scope};
 use crate::exchange::{Dispatch, Head, MessageReply, Reply};
 use crate::gateway::Shared;
+use crate::header::{self, field};
 use crate::hosted::Hosted;
 use crate::sessions;
 
@@ -88,8 +89,8 @@ type Refused = (u16, WireError);
 
 impl Exchange<'_> {
     fn take(self, dispatch: Dispatch, body: &Bytes, request: &Request<'_>, session: Session) {
-        let header = version_header(dispatch.head.headers.as_deref());
-        let context = match classify(&request.method, request.params, header) {
+        let named = version_header(dispatch.head.headers.as_deref());
+        let context = match classify(&request.method, request.params, named) {
             Ok(context) => context,
             Err(error) => return self.refuse(dispatch.reply, None, (REJECTION_STATUS, error)),
         };
@@ -111,12 +112,12 @@ impl Exchange<'_> {
         let headers = dispatch.head.headers.as_deref();
         let routed = headers
             .map_or(Ok(()), |headers| {
-                check_version_header(field(headers, "mcp-protocol-version"), &context)
+                check_version_header(field(headers, &header::PROTOCOL_VERSION), &context)
             })
             .and_then(|()| check_version(&context))
             .and_then(|()| {
                 headers.map_or(Ok(()), |headers| {
-                    check_method_header(field(headers, "mcp-method"), &context, self.method)
+                    check_method_header(field(headers, &header::METHOD), &context, self.method)
                 })
             })
             .and_then(|()| {
@@ -157,7 +158,7 @@ impl Exchange<'_> {
         if !initializes
             && let Some(headers) = &dispatch.head.headers
             && let Err(error) =
-                check_legacy_version_header(field(headers, "mcp-protocol-version"), self.method)
+                check_legacy_version_header(field(headers, &header::PROTOCOL_VERSION), self.method)
         {
             return self.refuse(dispatch.reply, Some(&context), (REJECTION_STATUS, error));
         }
@@ -255,7 +256,7 @@ impl Exchange<'_> {
         if context.era == Era::Modern
             && let Some(headers) = &dispatch.head.headers
             && let Err(error) = check_name_header(
-                field(headers, "mcp-name"),
+                field(headers, &header::NAME),
                 &context,
                 params.as_ref().ok().map(|params| &*params.name),
             )
@@ -387,8 +388,8 @@ fn take_notification(
     notification: &Notification<'_>,
     session: Session,
 ) {
-    let header = version_header(dispatch.head.headers.as_deref());
-    match classify_notification(&notification.method, notification.params, header) {
+    let named = version_header(dispatch.head.headers.as_deref());
+    match classify_notification(&notification.method, notification.params, named) {
         // The modern era has no client notification over HTTP (R5).
         Ok(Context {
             era: Era::Modern, ..
@@ -483,7 +484,7 @@ fn session_header(head: &Head) -> Named {
     let Some(headers) = &head.headers else {
         return Named::Nobody;
     };
-    let mut values = headers.get_all("mcp-session-id").iter();
+    let mut values = headers.get_all(&header::SESSION).iter();
     match (values.next(), values.next()) {
         (None, _) => Named::Nobody,
         (Some(value), None) => {
@@ -590,16 +591,7 @@ fn legacy_version(context: &Context, session: Option<&sessions::Session>) -> Opt
 
 /// The version header, where it is there once and readable.
 fn version_header(headers: Option<&HeaderMap>) -> Option<&str> {
-    field(headers?, "mcp-protocol-version").text()
-}
-
-fn field<'a>(headers: &'a HeaderMap, name: &'static str) -> Field<'a> {
-    Field::of(
-        headers
-            .get_all(name)
-            .iter()
-            .map(http::HeaderValue::as_bytes),
-    )
+    field(headers?, &header::PROTOCOL_VERSION).text()
 }
 
 const fn era(era: Era) -> conduit_telemetry::Era {

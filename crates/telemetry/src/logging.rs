@@ -59,6 +59,15 @@ pub fn init_logging(format: LogFormat, filter: &str, process: &str) -> Result<()
 
 // === Behind the function ===
 
+/// Leaves out the spans of the actor library, which tell an operator nothing, unless
+/// somebody asks for them.
+fn quiet(parsed: EnvFilter, filter: &str) -> EnvFilter {
+    match "ractor=warn".parse() {
+        Ok(directive) if !filter.contains("ractor") => parsed.add_directive(directive),
+        Ok(_) | Err(_) => parsed,
+    }
+}
+
 fn dispatch<W>(
     format: LogFormat,
     filter: &str,
@@ -74,16 +83,15 @@ where
         filter: filter.to_owned(),
         source: wrong.into(),
     })?;
-    let registry = tracing_subscriber::registry().with(parsed);
+    let registry = tracing_subscriber::registry().with(quiet(parsed, filter));
     let layer = tracing_subscriber::fmt::layer().with_writer(writer);
     Ok(match format {
-        LogFormat::Text => Dispatch::new(
-            registry.with(
-                layer
-                    .with_ansi(colours)
-                    .event_format(TextLine::new(process, Format::default().with_ansi(colours))),
+        LogFormat::Text => Dispatch::new(registry.with(layer.with_ansi(colours).event_format(
+            TextLine::new(
+                process,
+                Format::default().with_ansi(colours).with_target(false),
             ),
-        ),
+        ))),
         LogFormat::Json => {
             let line = JsonLine::new(process, Format::default().json().flatten_event(false));
             Dispatch::new(registry.with(layer.with_ansi(false).json().event_format(line)))

@@ -27,8 +27,8 @@ pub(crate) fn run(
     conduit_telemetry::init_logging(format, settings.log.level.as_str(), "supervisor")
         .map_err(Failure::of("cannot start the log"))?;
     let claim = Claim::take(&settings.state.dir)?;
-    let listener = bind(settings.http.listen)?;
-    let admin = bind(settings.admin.listen)?;
+    let listener = bind(settings.http.listen).map_err(Failure::at("cannot serve http.listen"))?;
+    let admin = bind(settings.admin.listen).map_err(Failure::at("cannot serve admin.listen"))?;
     block_on(supervise(settings, claim, listener, admin, server))
 }
 
