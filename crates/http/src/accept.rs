@@ -253,7 +253,7 @@ fn accept(listener: &TcpListener) -> io::Result<(TcpStream, SocketAddr)> {
 }
 
 /// Answers one connection too many, without reading from it.
-async fn turn_away(mut stream: TcpStream) {
+pub(crate) async fn turn_away(mut stream: TcpStream) {
     const PATIENCE: Duration = Duration::from_secs(1);
     let answer = async {
         stream

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE};
-use http::{HeaderValue, Method, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -22,6 +22,8 @@ use tokio_util::task::TaskTracker;
 use tracing::{debug, warn};
 use warp::Filter;
 use warp::reply::Response;
+
+use crate::Front;
 
 /// The most connections to the admin port at once; more wait in the backlog.
 const CONNECTIONS: usize = 64;
@@ -57,13 +59,22 @@ impl Admin {
     /// Fails when the socket cannot be watched.
     pub fn start(listener: TcpListener, pages: Arc<dyn Pages>) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
+        // A page in a browser on this machine may not read it by DNS rebinding.
+        let front = Front {
+            loopback: listener.local_addr()?.ip().is_loopback(),
+            ..Front::default()
+        };
+        let desk = Desk {
+            pages,
+            front: Arc::new(front),
+        };
         let listener = tokio::net::TcpListener::from_std(listener)?;
         let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
         let (until, connections) = (stop.clone(), tasks.clone());
         tasks.spawn(async move {
             tokio::select! {
                 () = until.cancelled() => {}
-                () = accept(&listener, &pages, &connections, &until) => {}
+                () = accept(&listener, &desk, &connections, &until) => {}
             }
         });
         Ok(Self { stop, tasks })
@@ -86,7 +97,7 @@ impl Admin {
 
 async fn accept(
     listener: &tokio::net::TcpListener,
-    pages: &Arc<dyn Pages>,
+    desk: &Desk,
     connections: &TaskTracker,
     until: &CancellationToken,
 ) {
@@ -104,7 +115,7 @@ async fn accept(
             }
         };
         drop(stream.set_nodelay(true));
-        let service = TowerToHyperService::new(warp::service(routes(Arc::clone(pages))));
+        let service = TowerToHyperService::new(warp::service(routes(desk.clone())));
         let serving = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(HEADER_TIMEOUT)
@@ -127,15 +138,35 @@ async fn accept(
     }
 }
 
-fn routes(pages: Arc<dyn Pages>) -> impl Filter<Extract = (Response,), Error = Infallible> + Clone {
+/// What every request to the port needs.
+#[derive(Clone)]
+struct Desk {
+    pages: Arc<dyn Pages>,
+    front: Arc<Front>,
+}
+
+fn routes(desk: Desk) -> impl Filter<Extract = (Response,), Error = Infallible> + Clone {
     warp::any()
-        .map(move || Arc::clone(&pages))
+        .map(move || desk.clone())
         .and(warp::method())
         .and(warp::path::full())
+        .and(warp::header::headers_cloned())
         .then(answer)
 }
 
-async fn answer(pages: Arc<dyn Pages>, method: Method, path: warp::path::FullPath) -> Response {
+async fn answer(
+    Desk { pages, front }: Desk,
+    method: Method,
+    path: warp::path::FullPath,
+    headers: HeaderMap,
+) -> Response {
+    if front.check(&headers).is_err() {
+        return page(
+            403,
+            TEXT,
+            "this Host or Origin may not read the admin port\n",
+        );
+    }
     if !matches!(method, Method::GET | Method::HEAD) {
         let mut response = page(405, TEXT, "only GET is offered here\n");
         response

@@ -13,6 +13,7 @@ mod admin;
 mod balance;
 mod body;
 mod client;
+mod closed;
 mod events;
 mod front;
 mod media;
@@ -26,6 +27,7 @@ pub use self::accept::{Endpoint, StartError};
 pub use self::admin::{Admin, Pages};
 pub use self::balance::Balance;
 pub use self::client::TrustedProxies;
+pub use self::closed::turn_away_all;
 pub use self::front::Front;
 
 use std::time::Duration;

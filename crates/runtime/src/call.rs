@@ -13,13 +13,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use conduit_protocol::{Context as Meta, Era, Outcome, RequestId};
 use conduit_server::{Arguments, Context, ContextParts, Emit, Run, Work};
-use conduit_telemetry::{Outcome as Label, RequestSample, ToolSample, Trace};
+use conduit_telemetry::{CancelledBy, Outcome as Label, RequestSample, ToolSample, Trace};
 use futures_util::FutureExt;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 
 use crate::admission::Admitted;
-use crate::cancellation::{Entry, Scope, Tracked};
+use crate::cancellation::{Entry, Registry, Scope, Tracked};
 use crate::exchange::{Accepts, MessageReply, Reply};
 use crate::gateway::Shared;
 use crate::hosted::{Hosted, HostedTool};
@@ -94,9 +94,11 @@ fn start_inline(
         }))
     });
     match polled {
-        Ok(Ok(outcome)) => ending.finish(Ended::Returned(outcome), tool.time_limit),
+        Ok(Ok(outcome)) => {
+            ending.finish(&shared.registry, Ended::Returned(outcome), tool.time_limit);
+        }
         Ok(Err(work)) => run_on_pool(shared, tool, ending, work, may_stream),
-        Err(_panic) => ending.finish(Ended::Panicked, tool.time_limit),
+        Err(_panic) => ending.finish(&shared.registry, Ended::Panicked, tool.time_limit),
     }
 }
 
@@ -110,7 +112,7 @@ fn start_on_pool(
     // Making the future is the author's code too.
     match std::panic::catch_unwind(AssertUnwindSafe(begin)) {
         Ok(work) => run_on_pool(shared, tool, ending, work, may_stream),
-        Err(_panic) => ending.finish(Ended::Panicked, tool.time_limit),
+        Err(_panic) => ending.finish(&shared.registry, Ended::Panicked, tool.time_limit),
     }
 }
 
@@ -129,6 +131,7 @@ fn run_on_pool(
         token: ending.responder.call().token().clone(),
     };
     let workers = Arc::clone(&shared.workers);
+    let registry = shared.registry.clone();
     let tracked = ending.track(shared, tool);
     shared.workers.spawn(async move {
         let running = workers.run(work, &bounds);
@@ -146,7 +149,7 @@ fn run_on_pool(
             running.await
         };
         drop(tracked);
-        ending.finish(ended, bounds.time_limit);
+        ending.finish(&registry, ended, bounds.time_limit);
     });
 }
 
@@ -228,10 +231,18 @@ impl Ending {
         shared.registry.track(call.scope(), call.id.clone(), entry)
     }
 
-    fn finish(self, ended: Ended, time_limit: Duration) {
+    fn finish(self, registry: &Registry, ended: Ended, time_limit: Duration) {
         let Self { call, responder } = self;
         let cancelled = responder.call().token().is_cancelled();
         let label = label(&ended, cancelled);
+        let stopped_by = match &ended {
+            Ended::OutOfTime => Some(CancelledBy::Deadline),
+            _ if responder.call().was_hung_up() => Some(CancelledBy::HangUp),
+            Ended::Returned(_) | Ended::Panicked | Ended::Aborted => None,
+        };
+        if let Some(by) = stopped_by {
+            registry.cancelled(&call.scope(), &call.id, None, by);
+        }
         let name = call.hosted.tool_name(call.index);
         let outcome = ended.into_outcome(&name, time_limit);
         let message = call

@@ -18,8 +18,9 @@ use std::sync::Arc;
 use conduit_actor::{Actor, Failure};
 use conduit_link::{Answer, Answerer};
 use conduit_protocol::{Code, RequestId, WireError};
+use conduit_telemetry::{CancelledBy, Event, Telemetry};
 use tokio::time::Instant;
-use tracing::{debug, warn};
+use tracing::warn;
 
 pub use self::ledger::AddressScope;
 use self::ledger::Ledger;
@@ -30,6 +31,7 @@ pub(crate) use self::scope::Scope;
 #[derive(Clone, Debug)]
 pub(crate) struct Registry {
     ledger: Arc<Ledger>,
+    telemetry: Telemetry,
 }
 
 /// The entry of one call; dropping it takes the call out.
@@ -40,8 +42,9 @@ pub(crate) struct Tracked {
 }
 
 impl Registry {
-    pub(crate) fn new(options: Options) -> Self {
+    pub(crate) fn new(options: Options, telemetry: Telemetry) -> Self {
         Self {
+            telemetry,
             ledger: Arc::new(Ledger::new(options.address_scope, options.per_scope)),
         }
     }
@@ -55,20 +58,44 @@ impl Registry {
     }
 
     /// Stops what `scope` calls `id`, if it is in flight here.
-    pub(crate) fn cancel(&self, scope: &Scope, id: &RequestId, reason: Option<&str>) -> Cancelled {
+    pub(crate) fn cancel(
+        &self,
+        scope: &Scope,
+        id: &RequestId,
+        reason: Option<&str>,
+        by: CancelledBy,
+    ) -> Cancelled {
         let outcome = self.ledger.cancel(scope, id);
         if outcome == Cancelled::Stopped {
-            debug!(
-                target: "conduit_mcp.request.cancelled",
-                request_id = id.as_json(), %scope, reason, "request cancelled"
-            );
+            self.cancelled(scope, id, reason, by);
         }
         outcome
     }
 
+    /// Lets it be known that a call was told to stop.
+    pub(crate) fn cancelled(
+        &self,
+        scope: &Scope,
+        id: &RequestId,
+        reason: Option<&str>,
+        by: CancelledBy,
+    ) {
+        self.telemetry.emit(Event::RequestCancelled {
+            request_id: id.as_json().to_owned(),
+            scope: scope.to_string(),
+            reason: reason.map(str::to_owned),
+            by,
+        });
+    }
+
     /// Stops every call, as at the end of the process; returns how many.
     pub(crate) fn cancel_all(&self) -> usize {
-        self.ledger.cancel_all()
+        let entries = self.ledger.entries();
+        for (scope, id, entry) in &entries {
+            entry.responder.call().token().cancel();
+            self.cancelled(scope, id, None, CancelledBy::Drain);
+        }
+        entries.len()
     }
 
     #[cfg(test)]
@@ -76,14 +103,16 @@ impl Registry {
         let entries = self.ledger.entries();
         entries
             .first()
-            .map(|(_, entry)| entry.responder.call().token().clone())
+            .map(|(_, _, entry)| entry.responder.call().token().clone())
     }
 
     /// Answers every call that is still in flight; returns how many.
     pub(crate) fn answer_all(&self, error: &WireError) -> usize {
         let entries = self.ledger.entries();
-        let answer = |(id, entry): &(RequestId, Entry)| entry.responder.refuse(id, error);
-        entries.iter().filter(|&entry| answer(entry)).count()
+        let answered = entries
+            .iter()
+            .filter(|(_, id, entry)| entry.responder.refuse(id, error));
+        answered.count()
     }
 }
 
@@ -143,7 +172,10 @@ impl Actor for Sweeper {
             } => {
                 let taken = match (Scope::parse(&scope), RequestId::from_json(&request_id)) {
                     (Some(scope), Ok(id)) => {
-                        self.registry.cancel(&scope, &id, reason.as_deref()) != Cancelled::Unknown
+                        let reason = reason.as_deref();
+                        self.registry
+                            .cancel(&scope, &id, reason, CancelledBy::Mail)
+                            .found()
                     }
                     (None, _) | (_, Err(_)) => false,
                 };
@@ -154,7 +186,7 @@ impl Actor for Sweeper {
                     Code::INTERNAL_ERROR,
                     "the tool did not finish within its time limit",
                 );
-                for (id, entry) in self.registry.ledger.overdue(Instant::now()) {
+                for (_, id, entry) in self.registry.ledger.overdue(Instant::now()) {
                     if entry.responder.refuse(&id, &late) {
                         warn!(tool = &*entry.tool, "call overdue, answered for it");
                     }

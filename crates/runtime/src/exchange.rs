@@ -87,6 +87,7 @@ pub(crate) struct Submitted {
     picked: AtomicBool,
     stops_with_client: AtomicBool,
     answered: AtomicBool,
+    hung_up: AtomicBool,
     token: OnceLock<CancellationToken>,
 }
 
@@ -119,9 +120,16 @@ impl Submitted {
         if self.stops_with_client.load(Ordering::Relaxed)
             && !self.answered.load(Ordering::Relaxed)
             && let Some(token) = self.token.get()
+            && !token.is_cancelled()
         {
+            self.hung_up.store(true, Ordering::Relaxed);
             token.cancel();
         }
+    }
+
+    /// Whether it is the client's leaving that has cancelled the call.
+    pub(crate) fn was_hung_up(&self) -> bool {
+        self.hung_up.load(Ordering::Relaxed)
     }
 }
 

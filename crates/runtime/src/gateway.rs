@@ -161,10 +161,13 @@ impl Gateway {
             options,
             hosted: hosted.into_iter().map(Arc::new).collect(),
             telemetry: telemetry.clone(),
-            registry: Registry::new(cancellation::Options {
-                address_scope: options.address_scope,
-                per_scope: options.cancelled_per_scope,
-            }),
+            registry: Registry::new(
+                cancellation::Options {
+                    address_scope: options.address_scope,
+                    per_scope: options.cancelled_per_scope,
+                },
+                telemetry.clone(),
+            ),
             sessions: Sessions::new(
                 store,
                 options.store_patience,

@@ -15,7 +15,7 @@ use conduit_protocol::{
     check_version_header, classify, classify_notification, error, error_with_null_id, http_status,
     negotiate, parse,
 };
-use conduit_telemetry::{Outcome, RequestSample, Trace};
+use conduit_telemetry::{CancelledBy, Outcome, RefusedReason, RequestSample, Trace};
 use http::HeaderMap;
 use serde_bytes::ByteBuf;
 use serde_json::value::RawValue;
@@ -48,6 +48,7 @@ pub(crate) fn take(shared: &Arc<Shared>, dispatch: Dispatch, session: Session) {
     };
     match parse(&body) {
         Err(malformed) => {
+            shared.telemetry.refused(RefusedReason::Malformed);
             let status = malformed_status(&malformed.error);
             let message = error(malformed.id.as_ref(), &malformed.error);
             answer_plain(dispatch.reply, status, message);
@@ -181,7 +182,9 @@ impl Exchange<'_> {
             Session::Live(session) => Some(session),
             Session::Unresolved => match session_header(head) {
                 Named::Nobody => None,
-                Named::Nonsense => return Err(Unresolved::Absent(session_not_found())),
+                Named::Nonsense => {
+                    return Err(Unresolved::Absent(session_not_found(self.shared)));
+                }
                 Named::Session(id) => match self.shared.sessions.cached(id) {
                     Some(session) => Some(session),
                     None => return Err(Unresolved::Ask(id)),
@@ -190,7 +193,7 @@ impl Exchange<'_> {
         };
         match session {
             Some(session) if *session.server != *self.hosted.name => {
-                Err(Unresolved::Absent(session_not_found()))
+                Err(Unresolved::Absent(session_not_found(self.shared)))
             }
             None if self.shared.options.require_session && head.headers.is_some() => {
                 let error = WireError::invalid_request("the Mcp-Session-Id header is missing");
@@ -439,8 +442,11 @@ fn cancel(
         None,
         dispatch.head.client,
     );
-    match shared.registry.cancel(&scope, &id, reason.as_deref()) {
-        Cancelled::Stopped => drop(dispatch.reply.send(Reply::Accepted)),
+    match shared
+        .registry
+        .cancel(&scope, &id, reason.as_deref(), CancelledBy::Notice)
+    {
+        Cancelled::Stopped | Cancelled::Again => drop(dispatch.reply.send(Reply::Accepted)),
         Cancelled::Full => {
             let error = WireError::new(
                 Code::CANCELLATION_LIMIT,
@@ -503,7 +509,7 @@ fn message_session(
         Session::Live(session) => Ok(Some(session)),
         Session::Unresolved => match session_header(head) {
             Named::Nobody => Ok(None),
-            Named::Nonsense => Err(Unresolved::Absent(session_not_found())),
+            Named::Nonsense => Err(Unresolved::Absent(session_not_found(shared))),
             Named::Session(id) => match shared.sessions.cached(id) {
                 Some(session) => Ok(Some(session)),
                 None => Err(Unresolved::Ask(id)),
@@ -519,7 +525,7 @@ fn resolve(shared: &Arc<Shared>, dispatch: Dispatch, session: Uuid, id: Option<R
         let reply = match again.sessions.look(session).await {
             Ok(Some(session)) => return take(&again, dispatch, Session::Live(session)),
             Ok(None) => {
-                let (status, absent) = session_not_found();
+                let (status, absent) = session_not_found(&again);
                 MessageReply::new(status, error_for(id.as_ref(), &absent))
             }
             Err(unable) => match &id {
@@ -532,7 +538,8 @@ fn resolve(shared: &Arc<Shared>, dispatch: Dispatch, session: Uuid, id: Option<R
     });
 }
 
-fn session_not_found() -> Refused {
+fn session_not_found(shared: &Shared) -> Refused {
+    shared.telemetry.refused(RefusedReason::Session);
     let error = WireError::new(Code::INVALID_REQUEST, "Session not found; initialize again");
     (404, error)
 }

@@ -137,6 +137,16 @@ impl Board {
         if late.is_empty() { Ok(()) } else { Err(late) }
     }
 
+    /// Says whether nobody will accept a connection: every gateway is parked.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        let table = self.house.table.lock();
+        table
+            .slots()
+            .filter(|(member, _)| member.slot.role == Role::Gateway)
+            .all(|(member, _)| member.place.phase() == Phase::Parked)
+    }
+
     /// Collects the encoded metrics of every process, our own first.
     ///
     /// A child that does not answer in time is left out, and an event says so.

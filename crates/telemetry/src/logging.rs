@@ -86,12 +86,13 @@ where
     let registry = tracing_subscriber::registry().with(quiet(parsed, filter));
     let layer = tracing_subscriber::fmt::layer().with_writer(writer);
     Ok(match format {
-        LogFormat::Text => Dispatch::new(registry.with(layer.with_ansi(colours).event_format(
-            TextLine::new(
-                process,
-                Format::default().with_ansi(colours).with_target(false),
+        LogFormat::Text => Dispatch::new(
+            registry.with(
+                layer
+                    .with_ansi(colours)
+                    .event_format(TextLine::new(process, Format::default().with_ansi(colours))),
             ),
-        ))),
+        ),
         LogFormat::Json => {
             let line = JsonLine::new(process, Format::default().json().flatten_event(false));
             Dispatch::new(registry.with(layer.with_ansi(false).json().event_format(line)))

@@ -21,7 +21,7 @@ impl Actor for Sum {
         match message {
             Message::Add { number, reply } => {
                 self.0 += number;
-                drop(reply.send(self.0));
+                reply.send(self.0).expect("the asker waits");
             }
             Message::Boom { reply } => {
                 drop(reply);

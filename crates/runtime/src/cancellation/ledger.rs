@@ -41,10 +41,19 @@ pub(crate) struct Entry {
 pub(crate) enum Cancelled {
     /// The call, or calls, have been told to stop.
     Stopped,
+    /// They had been told before.
+    Again,
     /// No such call here, or none that this scope may stop.
     Unknown,
     /// The scope has as many cancelled calls as it may have.
     Full,
+}
+
+impl Cancelled {
+    /// Whether the call was here, and has been told to stop.
+    pub(crate) const fn found(self) -> bool {
+        matches!(self, Self::Stopped | Self::Again)
+    }
 }
 
 /// Where an entry is.
@@ -146,7 +155,9 @@ impl Ledger {
         let mut outcome = Cancelled::Unknown;
         for row in rows {
             if row.cancelled {
-                outcome = Cancelled::Stopped;
+                if outcome == Cancelled::Unknown {
+                    outcome = Cancelled::Again;
+                }
             } else if self.record(scope) {
                 row.cancelled = true;
                 row.entry.responder.call().token().cancel();
@@ -158,31 +169,24 @@ impl Ledger {
         outcome
     }
 
-    pub(super) fn cancel_all(&self) -> usize {
-        let entries = self.entries();
-        for (_, entry) in &entries {
-            entry.responder.call().token().cancel();
-        }
-        entries.len()
-    }
-
-    /// Returns every call with the id that its client gave it.
-    pub(super) fn entries(&self) -> Vec<(RequestId, Entry)> {
+    /// Returns every call with its scope and the id that its client gave it.
+    pub(super) fn entries(&self) -> Vec<(Scope, RequestId, Entry)> {
         let mut entries = Vec::with_capacity(self.len());
         for shard in &self.shards {
             for (key, rows) in &*shard.lock() {
-                entries.extend(rows.iter().map(|row| (key.id.clone(), row.entry.clone())));
+                let named = |row: &Row| (key.scope.clone(), key.id.clone(), row.entry.clone());
+                entries.extend(rows.iter().map(named));
             }
         }
         entries
     }
 
-    pub(super) fn overdue(&self, now: Instant) -> Vec<(RequestId, Entry)> {
+    pub(super) fn overdue(&self, now: Instant) -> Vec<(Scope, RequestId, Entry)> {
         if self.len() == 0 {
             return Vec::new();
         }
         let mut entries = self.entries();
-        entries.retain(|(_, entry)| entry.overdue_at <= now);
+        entries.retain(|(_, _, entry)| entry.overdue_at <= now);
         entries
     }
 
