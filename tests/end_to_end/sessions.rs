@@ -1,9 +1,12 @@
 //! Legacy sessions: any gateway serves them, and the end of one is an end
 //! everywhere (R12).
 
-use conduit_testkit::{Call, Conn, Era, Version, initialize};
+use std::time::Duration;
+
+use conduit_testkit::{Call, Conn, Era, Options, PATIENCE, Tree, Version, initialize, wait_until};
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use crate::{demo, pair};
 
@@ -166,8 +169,8 @@ async fn without_a_session_a_legacy_request_is_served_all_the_same() {
 
 #[tokio::test]
 async fn without_a_session_a_legacy_request_is_refused_where_one_is_required() {
-    let options = conduit_testkit::Options::conduit().config("[legacy]\nrequire_session = true\n");
-    let tree = conduit_testkit::Tree::start(options.gateways(1)).await;
+    let options = Options::conduit().config("[legacy]\nrequire_session = true\n");
+    let tree = Tree::start(options.gateways(1)).await;
 
     let without = tree.send(&Call::legacy("ping", Value::Null)).await;
     let session = tree.session(Version::November2025).await;
@@ -232,8 +235,30 @@ async fn a_standing_stream_ends_with_its_session() {
 
     first.send(&end(&session)).await;
 
-    let rest = tokio::time::timeout(conduit_testkit::PATIENCE, events.next()).await;
+    let rest = timeout(PATIENCE, events.next()).await;
     assert!(matches!(rest, Ok(Ok(None))), "{rest:?}");
+}
+
+#[tokio::test]
+async fn a_silent_stream_carries_comments() {
+    let options = Options::conduit()
+        .gateways(1)
+        .environment("CONDUIT_HTTP_SSE_KEEP_ALIVE_MS", "100");
+    let tree = Tree::start(options).await;
+    let session = tree.session(Version::November2025).await;
+    let get = Call::verb(Method::GET)
+        .header("accept", "text/event-stream")
+        .session(&session);
+    let mut conn = tree.conn().await;
+    let mut events = conn.stream(&get).await;
+
+    wait_until("two comments", PATIENCE, async || {
+        // Nothing but comments comes, so this never ends by itself.
+        let message = timeout(Duration::from_millis(20), events.next()).await;
+        assert!(message.is_err(), "{message:?}");
+        (events.comments() >= 2).then_some(())
+    })
+    .await;
 }
 
 async fn opened(conn: &mut Conn) -> String {

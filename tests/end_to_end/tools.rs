@@ -1,8 +1,12 @@
 //! Calling tools, well and badly, in both eras.
 
-use conduit_testkit::{Call, Era, Reply};
+use std::time::Duration;
+
+use conduit_testkit::{Call, Conn, Era, Reply, Version};
 use http::StatusCode;
 use serde_json::{Value, json};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use crate::{demo, fixture};
 
@@ -192,12 +196,78 @@ async fn a_panic_is_an_internal_error_that_tells_nothing_and_stops_nothing() {
         let reply = tree.send(&era.tool("boom", json!({}))).await;
         assert_eq!((reply.status, reply.code()), (StatusCode::OK, -32603));
         assert_eq!(reply.message()["error"].get("data"), None);
+        assert!(!reply.to_string().contains("hunter2"), "{reply}");
         let after = tree
             .send(&era.tool("echo", json!({ "message": "still here" })))
             .await;
         assert_eq!(after.text(), "still here");
     }
     assert_eq!(tree.slot("gateway-0").await.restarts, 0);
+}
+
+#[tokio::test]
+async fn a_tool_that_fails_says_so_in_its_result() {
+    let tree = fixture().await;
+
+    for era in Era::BOTH {
+        fails(
+            &tree.send(&era.tool("fail", json!({}))).await,
+            "call another one",
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_callback_knows_its_call() {
+    let tree = fixture().await;
+    let session = tree.session(Version::November2025).await;
+
+    let modern = tree
+        .send(&Era::Modern.tool("whoami", json!({})).id(json!("seven")))
+        .await;
+    let legacy = tree
+        .send(
+            &Era::Legacy
+                .tool("whoami", json!({}))
+                .id(json!(7))
+                .session(&session),
+        )
+        .await;
+
+    let knows = |reply: &Reply| {
+        let caller = &reply.result()["structuredContent"];
+        json!([caller["era"], caller["requestId"], caller["session"]])
+    };
+    assert_eq!(knows(&modern), json!(["modern", "seven", null]));
+    assert_eq!(knows(&legacy), json!(["legacy", 7, session]));
+}
+
+#[tokio::test]
+async fn two_hundred_calls_wait_side_by_side() {
+    let tree = fixture().await;
+    let address = tree.endpoint();
+    let mut callers = JoinSet::new();
+    for number in 0..200 {
+        callers.spawn(async move {
+            let call = Era::Modern
+                .tool("slow", json!({ "seconds": 1 }))
+                .id(json!(number));
+            Conn::open(address).await.send(&call).await.status
+        });
+    }
+
+    let start = Instant::now();
+    let statuses = callers.join_all().await;
+    let took = start.elapsed();
+
+    assert!(
+        statuses.iter().all(|status| *status == StatusCode::OK),
+        "{statuses:?}"
+    );
+    assert!(
+        took < Duration::from_secs(5),
+        "one after the other: {took:?}"
+    );
 }
 
 #[tokio::test]

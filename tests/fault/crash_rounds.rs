@@ -16,12 +16,7 @@ const KILLS: usize = 12;
 async fn whoever_is_killed_whenever_the_rest_serves_on() {
     let _turn = turn().await;
     for seed in 1..=SEEDS {
-        let tree = Tree::start(
-            Options::fixture()
-                .gateways(2)
-                .environment("CONDUIT_SUPERVISOR_RESTARTS", "1000"),
-        )
-        .await;
+        let tree = patient().await;
         let load = Load::start(&tree).await;
         let mut dice = Dice(seed);
 
@@ -57,12 +52,7 @@ async fn whoever_is_killed_whenever_the_rest_serves_on() {
 #[ignore = "takes minutes: `tests/run --long` runs it"]
 async fn a_process_that_is_killed_on_sight_for_long_is_always_replaced() {
     let _turn = turn().await;
-    let tree = Tree::start(
-        Options::fixture()
-            .gateways(2)
-            .environment("CONDUIT_SUPERVISOR_RESTARTS", "1000"),
-    )
-    .await;
+    let tree = patient().await;
 
     for round in 0..100 {
         for slot in SLOTS {
@@ -78,6 +68,15 @@ async fn a_process_that_is_killed_on_sight_for_long_is_always_replaced() {
 
     let load = Load::start(&tree).await;
     served_on(&load.stop().await);
+}
+
+/// A system that never parks a slot, and starts it again at once.
+async fn patient() -> Tree {
+    let options = Options::fixture()
+        .gateways(2)
+        .environment("CONDUIT_SUPERVISOR_RESTARTS", "1000")
+        .environment("CONDUIT_SUPERVISOR_BACKOFF_MOST_MS", "50");
+    Tree::start(options).await
 }
 
 /// A small generator whose numbers depend on its seed alone.

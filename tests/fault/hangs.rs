@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use conduit_testkit::process::Signal;
-use conduit_testkit::{PATIENCE, process};
+use conduit_testkit::{Call, Era, Options, PATIENCE, Tree, process, wait_until};
+use serde_json::json;
 use tokio::time::Instant;
 
 use crate::deaths::served_on;
@@ -29,6 +30,50 @@ async fn a_hung_hub_is_killed_and_replaced_and_costs_nothing() {
 async fn a_hung_store_is_killed_and_replaced_and_costs_nothing() {
     let _turn = turn().await;
     replaced("store", false).await;
+}
+
+#[tokio::test]
+async fn a_tool_that_blocks_its_gateway_is_named_and_does_not_pass_for_a_death() {
+    let _turn = turn().await;
+    let tree = pair().await;
+    let mut conn = tree.conn_to("gateway-0").await;
+    let before = tree.pid_of("gateway-0").await;
+
+    // Longer than a silent process may be.
+    let reply = conn.send(&block(5.0)).await;
+
+    assert_eq!(reply.text(), "blocked the loop");
+    let now = tree.slot("gateway-0").await;
+    assert_eq!((now.pid, now.restarts), (Some(before), 0), "{now:?}");
+    wait_until("the tool to be named", PATIENCE, async || {
+        let stalls = tree.metrics().await.sum("conduit_loop_stalls_total", &[]);
+        (stalls >= 1.0 && tree.stderr().contains("block_loop")).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_gateway_that_is_blocked_for_too_long_is_replaced() {
+    let _turn = turn().await;
+    let options = Options::fixture()
+        .gateways(2)
+        .environment("CONDUIT_SUPERVISOR_STALL_LIMIT_MS", "1500");
+    let tree = Tree::start(options).await;
+    let mut conn = tree.conn_to("gateway-0").await;
+    let before = tree.pid_of("gateway-0").await;
+
+    let call = block(600.0);
+    let (broken, _) = tokio::join!(
+        conn.try_send(&call),
+        tree.replaced("gateway-0", before, PATIENCE)
+    );
+
+    assert!(broken.is_err(), "a blocked gateway cannot answer");
+    tree.ready().await;
+}
+
+fn block(seconds: f64) -> Call {
+    Era::Modern.tool("block_loop", json!({ "seconds": seconds }))
 }
 
 async fn replaced(slot: &str, holds_calls: bool) {

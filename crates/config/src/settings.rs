@@ -30,8 +30,8 @@ tables! {
         /// The proxies whose `X-Forwarded-For` is believed, as IP addresses or
         /// networks, such as `"10.0.0.0/8"`. Since 0.1.
         trusted_proxies: Vec<Network> = Vec::new();
-        /// The most connections at once, for each gateway; more are closed at once.
-        /// Since 0.1.
+        /// The most connections at once, for each gateway; more are answered 503 and
+        /// closed. Since 0.1.
         max_connections: NonZeroUsize = count(10_000), 1..=1_000_000;
         /// The largest body of a request, in bytes; a larger one is answered 413.
         /// Since 0.1.
@@ -57,8 +57,7 @@ tables! {
         listen: SocketAddr = loopback(9464);
     }
 
-    /// What outlives a process: sessions and tasks, and the sockets between the
-    /// processes.
+    /// What outlives a process: sessions, and the sockets between the processes.
     state: State {
         /// The directory, for one instance alone; it is made with mode 0700. Empty means
         /// `$XDG_STATE_HOME/conduit`, or else `$HOME/.local/state/conduit`. A relative
@@ -138,8 +137,9 @@ tables! {
     sessions: Sessions {
         /// How long a session may be unused before it ends, in milliseconds. Since 0.1.
         idle_ms: Millis = Millis::new(1_800_000), 1_000..=2_592_000_000;
-        /// The most sessions at once; when there are more, `initialize` is refused with
-        /// 503. Since 0.1.
+        /// The most sessions at once. One more takes the place of the one that was not
+        /// used for the longest time; if that is less than a minute, `initialize` is
+        /// refused with 503. Since 0.1.
         max: NonZeroUsize = count(100_000), 1..=10_000_000;
         /// How many sessions each gateway remembers without asking the store. Since 0.1.
         cached: NonZeroUsize = count(10_000), 1..=10_000_000;
@@ -167,11 +167,12 @@ tables! {
         remote_deadline_ms: Millis = Millis::new(1_000), 1..=60_000;
     }
 
-    /// The process that keeps sessions and tasks on disk.
+    /// The process that keeps sessions on disk.
     store: Store {
         /// The most changes that one transaction saves. Since 0.1.
         batch: NonZeroUsize = count(512), 1..=65_536;
-        /// The most changes that wait to be saved; more are refused with 503. Since 0.1.
+        /// The most changes that wait to be saved; more wait for a place among them, at
+        /// most `patience_ms`, and are then refused with 503. Since 0.1.
         queue: NonZeroUsize = count(4_096), 1..=1_000_000;
         /// How long a gateway waits for the store, in milliseconds, while it is replaced
         /// for instance. Since 0.1.

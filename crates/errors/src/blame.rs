@@ -1,7 +1,5 @@
 //! Who has to act before the same thing can succeed.
 
-use std::fmt;
-
 /// Who has to do something before the same thing can succeed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Blame {
@@ -31,23 +29,5 @@ impl Blame {
             Self::Load => 75,
             Self::Operator => 78,
         }
-    }
-
-    /// Returns the lower-case word that logs and metrics use.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Client => "client",
-            Self::Load => "load",
-            Self::Operator => "operator",
-            Self::Upstream => "upstream",
-            Self::Us => "us",
-        }
-    }
-}
-
-impl fmt::Display for Blame {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }

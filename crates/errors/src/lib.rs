@@ -2,8 +2,8 @@
 //!
 //! An error of ours says what was attempted ([`std::fmt::Display`]), why it
 //! failed ([`std::error::Error::source`]) and which code it has ([`Coded`]). The
-//! code decides the rest, once for all errors: the level of the log line, the
-//! exit status, and the page that `conduit explain` shows.
+//! code decides the rest, once for all errors: who has to act, the exit status, and
+//! the page that `conduit explain` shows.
 //!
 //! Not here: the codes of JSON-RPC, which belong to the wire (`protocol`).
 

@@ -1,7 +1,6 @@
 //! Why a hub cannot start, or has to end.
 
-use std::error::Error as StdError;
-
+use conduit_actor::SpawnFailed;
 use conduit_errors::{Code, Coded};
 
 /// Why a hub cannot start, or has to end.
@@ -10,7 +9,7 @@ use conduit_errors::{Code, Coded};
 pub enum Error {
     /// The actors could not be started.
     #[error("cannot start the actors of the hub")]
-    Actors(#[source] Box<dyn StdError + Send + Sync>),
+    Actors(#[from] SpawnFailed),
     /// The telemetry sink could not be started.
     #[error("cannot start telemetry")]
     Telemetry(#[from] conduit_telemetry::Error),

@@ -10,7 +10,7 @@ use conduit_actor::{Tree, TreeOptions};
 use conduit_link::{
     Answer, Answerer, Delivery, Link, Links, Message, Receiver, Refusal, Role, ToHub,
 };
-use conduit_telemetry::{Event, Telemetry};
+use conduit_telemetry::Telemetry;
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
@@ -76,13 +76,9 @@ async fn start(
     links: &Links,
     telemetry: &Telemetry,
 ) -> Result<(Tree, Handle), Error> {
-    let tree = Tree::start(TreeOptions::default())
-        .await
-        .map_err(|source| Error::Actors(source.into()))?;
-    telemetry.start_sink(&tree).await?;
+    let tree = Tree::start(TreeOptions::default()).await?;
+    telemetry.start_in(&tree).await?;
     let shard = shard::start(&tree, options, telemetry.clone()).await?;
-    let viewer = tree.viewer();
-    telemetry.collect_with(move |telemetry| telemetry.actors(&viewer()));
     links.listen(receiver(shard.clone(), telemetry.clone()))?;
     Ok((tree, shard))
 }
@@ -90,46 +86,31 @@ async fn start(
 /// Sorts what comes over links. Runs on the link thread.
 fn receiver(shard: Handle, telemetry: Telemetry) -> Receiver {
     Arc::new(move |link: Link, delivery| {
-        let peer = link.slot();
+        telemetry.tell_of_link(&link, &delivery);
         match delivery {
-            Delivery::Up(hello) => {
-                if hello.slot.role == Role::Gateway {
-                    shard.attach(link, hello.life);
-                }
-                let peer = peer.to_string();
-                telemetry.emit(Event::LinkUp { peer });
+            Delivery::Up(hello) if hello.slot.role == Role::Gateway => {
+                shard.attach(link, hello.life);
             }
-            Delivery::Down(reason) => {
-                shard.detach(&link);
-                let (peer, reason) = (peer.to_string(), reason.as_str());
-                telemetry.emit(Event::LinkDown { peer, reason });
-            }
+            Delivery::Up(_) => {}
+            Delivery::Down(_) => shard.detach(&link),
             Delivery::Call(incoming, answerer) => take(&shard, &link, incoming.message, answerer),
-            Delivery::Event(_) => debug!(%peer, "the hub hears no events"),
+            Delivery::Event(_) => debug!(peer = %link.slot(), "the hub hears no events"),
         }
     })
 }
 
 fn take(shard: &Handle, sender: &Link, message: Message, answerer: Answerer) {
-    match message {
-        Message::ToHub(ToHub::Mail {
-            to,
-            mail,
-            deadline_ms,
-        }) if sender.slot().role == Role::Gateway => {
-            let letter = Letter {
-                from: sender.slot(),
-                to,
-                mail,
-            };
-            shard.carry(letter, Duration::from_millis(deadline_ms), answerer);
-        }
-        Message::ToHub(_)
-        | Message::ToSupervisor(_)
-        | Message::ToChild(_)
-        | Message::FromHub(_)
-        | Message::ToStore(_)
-        | Message::FromStore(_)
-        | Message::Answer(_) => answerer.answer(Answer::Refused(Refusal::Misplaced)),
+    let from = sender.slot();
+    if let Message::ToHub(ToHub::Mail {
+        to,
+        mail,
+        deadline_ms,
+    }) = message
+        && from.role == Role::Gateway
+    {
+        let letter = Letter { from, to, mail };
+        shard.carry(letter, Duration::from_millis(deadline_ms), answerer);
+    } else {
+        answerer.answer(Answer::Refused(Refusal::Misplaced));
     }
 }

@@ -78,9 +78,7 @@ pub(crate) async fn start(
         on_their_way: on_their_way.clone(),
         telemetry: telemetry.clone(),
     };
-    tree.start_at(&handle.seat, make)
-        .await
-        .map_err(|source| Error::Actors(source.into()))?;
+    tree.start_at(&handle.seat, make).await?;
     Ok(handle)
 }
 

@@ -37,7 +37,7 @@ pub(crate) async fn run(
         writer,
     } = meeting;
     let account = Account::new(process.options.window, Arc::clone(&line.work));
-    let number = line.up(peer.clone());
+    let number = line.up();
     debug!(peer = %line.peer, pid = peer.pid, life = %peer.life, "link is up");
     deliver(receiver, line, Delivery::Up(peer));
     let inbound = Inbound {
@@ -120,7 +120,7 @@ impl Inbound<'_> {
                 let asked = Asked {
                     id,
                     connection: self.number,
-                    queue: answers_to(lane),
+                    queue: Queue::of_answers_in(lane),
                     credit: self.spend(lane)?,
                 };
                 let answerer = Answerer::new(Arc::clone(self.line), asked);
@@ -159,13 +159,6 @@ impl Inbound<'_> {
         }
         debug!(peer = %self.line.peer, %error, "cannot read from the link");
         DownReason::Lost
-    }
-}
-
-const fn answers_to(lane: Lane) -> Queue {
-    match lane {
-        Lane::Control => Queue::Control,
-        Lane::Data => Queue::Answers,
     }
 }
 

@@ -7,7 +7,7 @@ use futures_util::{SinkExt, StreamExt};
 use tokio::net::UnixStream;
 
 use crate::frame::{self, Frame, FrameError, Reader, Writer};
-use crate::{Hello, Slot, credentials};
+use crate::{Hello, Slot};
 
 /// A connection whose ends have accepted each other.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ pub(crate) async fn meet(
     max_frame: usize,
     patience: Duration,
 ) -> Result<Meeting, Refused> {
-    if !credentials::same_user(&stream).map_err(Refused::Credentials)? {
+    if !same_user(&stream).map_err(Refused::Credentials)? {
         return Err(Refused::Stranger);
     }
     let (read, write) = stream.into_split();
@@ -83,6 +83,13 @@ pub(crate) async fn meet(
 }
 
 // === The exchange ===
+
+/// Returns whether the peer runs as the same user as this process
+/// (`SO_PEERCRED`).
+fn same_user(stream: &UnixStream) -> io::Result<bool> {
+    let peer = stream.peer_cred()?.uid();
+    Ok(peer == rustix::process::geteuid().as_raw())
+}
 
 async fn exchange(
     mut reader: Reader,
@@ -157,6 +164,13 @@ mod tests {
             meet(near, one, Some(expected), 1024, PATIENCE),
             meet(far, other, None, 1024, PATIENCE),
         )
+    }
+
+    #[tokio::test]
+    async fn a_process_is_the_same_user_as_itself() {
+        let (near, _far) = UnixStream::pair().unwrap();
+
+        assert!(same_user(&near).unwrap());
     }
 
     #[tokio::test]

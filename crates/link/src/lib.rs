@@ -28,7 +28,6 @@ mod accept;
 mod calls;
 mod connect;
 mod connection;
-mod credentials;
 mod credit;
 mod delivery;
 mod frame;
@@ -56,9 +55,9 @@ pub use self::identity::build_id;
 pub use self::link::{CallError, Lane, Link, SendError};
 pub use self::links::{Error, Links, Options};
 pub use self::message::{
-    Answer, FromHub, FromStore, Hello, Mail, Message, Recipients, Refusal, Role, SessionRecord,
-    ShardMap, Slot, ToChild, ToHub, ToStore, ToSupervisor,
+    Answer, FromHub, FromStore, Hello, Mail, Message, Recipients, Refusal, SessionRecord, ShardMap,
+    ToChild, ToHub, ToStore, ToSupervisor,
 };
 pub use self::shard::owner;
-pub use self::slot::NotASlot;
+pub use self::slot::{NotASlot, Role, Slot};
 pub use self::view::PeerView;

@@ -17,12 +17,12 @@ use tracing::{debug, error, warn};
 
 use crate::calls::Calls;
 use crate::delivery::Asked;
-use crate::frame::{Frame, FrameError};
-use crate::outbox::Outbox;
+use crate::frame::Frame;
+use crate::outbox::{Outbox, Queue};
 use crate::places::Places;
 use crate::queued::Queued;
 use crate::view::{Counters, PeerView};
-use crate::{Answer, CallError, Hello, Lane, Message, Refusal, SendError, Slot};
+use crate::{Answer, CallError, Lane, Message, Refusal, SendError, Slot};
 
 /// The most answers that wait on one link. A peer that leaves more of them lying
 /// loses them.
@@ -89,14 +89,7 @@ impl Line {
     }
 
     pub(crate) fn is_up(&self) -> bool {
-        matches!(self.state.lock().phase, Phase::Up(_))
-    }
-
-    pub(crate) fn hello(&self) -> Option<Hello> {
-        match &self.state.lock().phase {
-            Phase::Up(hello) => Some(hello.clone()),
-            Phase::Waiting | Phase::Gone => None,
-        }
+        self.state.lock().phase == Phase::Up
     }
 
     pub(crate) fn peer_lag(&self) -> Duration {
@@ -120,10 +113,12 @@ impl Line {
             .ok_or(SendError::Full)?;
         {
             let mut state = self.state.lock();
-            if !matches!(state.phase, Phase::Up(_)) {
+            if state.phase != Phase::Up {
                 return Err(SendError::Down);
             }
-            state.outbox.push(lane.queue(), Queued::event(bytes, place));
+            state
+                .outbox
+                .push(Queue::of(lane), Queued::event(bytes, place));
         }
         self.work.notify_one();
         Ok(())
@@ -143,12 +138,12 @@ impl Line {
         let (reply, answer) = oneshot::channel();
         {
             let mut state = self.state.lock();
-            if matches!(state.phase, Phase::Gone) {
+            if state.phase == Phase::Gone {
                 return Err(CallError::Down);
             }
             let waits = state
                 .outbox
-                .push(lane.queue(), Queued::call(id, bytes, place));
+                .push(Queue::of(lane), Queued::call(id, bytes, place));
             state.calls.open(id, waits, reply, open);
         }
         let _left = Caller { line: self, id };
@@ -168,7 +163,7 @@ impl Line {
         let Some(bytes) = bytes else { return };
         {
             let mut state = self.state.lock();
-            if !matches!(state.phase, Phase::Up(_)) || state.connection != call.connection {
+            if state.phase != Phase::Up || state.connection != call.connection {
                 debug!(peer = %self.peer, "caller is gone, answer is dropped");
                 return;
             }
@@ -188,8 +183,7 @@ impl Line {
             let idle = self.idle.notified();
             {
                 let state = self.state.lock();
-                let up = matches!(state.phase, Phase::Up(_));
-                if !up || (!state.writing && state.outbox.len() == 0) {
+                if state.phase != Phase::Up || (!state.writing && state.outbox.len() == 0) {
                     return;
                 }
             }
@@ -201,25 +195,18 @@ impl Line {
         let mut view = PeerView {
             slot: self.peer.clone(),
             up: false,
-            life: None,
-            pid: None,
-            epoch: None,
             frames_in: 0,
             frames_out: 0,
             reconnects: 0,
             refused: 0,
             queued: 0,
             silent: None,
-            lag: self.peer_lag(),
         };
         self.counters.show(&mut view);
         let state = self.state.lock();
         view.queued = state.outbox.len();
-        if let Phase::Up(hello) = &state.phase {
+        if state.phase == Phase::Up {
             view.up = true;
-            view.life = Some(hello.life);
-            view.pid = Some(hello.pid);
-            view.epoch = Some(hello.epoch);
             view.silent = Some(self.heard().elapsed());
         }
         view
@@ -236,12 +223,12 @@ impl Drop for EndOfLine {
 
 impl Line {
     /// Goes up; returns the number of the connection.
-    pub(crate) fn up(&self, hello: Hello) -> u64 {
+    pub(crate) fn up(&self) -> u64 {
         self.counters.came_up();
         self.hear();
         let mut state = self.state.lock();
         state.connection += 1;
-        state.phase = Phase::Up(hello);
+        state.phase = Phase::Up;
         state.connection
     }
 
@@ -329,7 +316,7 @@ impl Line {
         match frame.encode(self.max_frame) {
             Ok(bytes) => Some(bytes),
             Err(reason) => {
-                report(&self.peer, &reason);
+                error!(peer = %self.peer, %reason, "message cannot be sent");
                 None
             }
         }
@@ -349,10 +336,10 @@ struct State {
     calls: Calls,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Waiting,
-    Up(Hello),
+    Up,
     Gone,
 }
 
@@ -372,8 +359,4 @@ impl Drop for Caller<'_> {
         drop(state);
         drop(withdrawn);
     }
-}
-
-fn report(peer: &Slot, reason: &FrameError) {
-    error!(%peer, %reason, "message cannot be sent");
 }

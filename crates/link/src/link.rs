@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::line::Line;
-use crate::{Answer, Hello, Message, Slot};
+use crate::{Answer, Message, Slot};
 
 /// Reaches one peer; cheap to clone.
 #[derive(Clone)]
@@ -73,12 +73,6 @@ impl Link {
     #[must_use]
     pub fn is_up(&self) -> bool {
         self.line.is_up()
-    }
-
-    /// Returns who the peer is, while the link is up.
-    #[must_use]
-    pub fn hello(&self) -> Option<Hello> {
-        self.line.hello()
     }
 
     /// Returns the lag of the peer's main loop, as its last heartbeat said.

@@ -3,6 +3,9 @@
 //! Why a thread: a main loop that is blocked must not pass for a dead process.
 //! Its heartbeats go on, and say how long the loop has been blocked.
 
+#[cfg(test)]
+mod tests;
+
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -251,6 +254,3 @@ impl Drop for Inner {
         self.process.stop.cancel();
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -11,52 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 use uuid::Uuid;
 
-/// What a process is to the tree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Role {
-    /// Owns the sockets, starts and watches the others.
-    Supervisor,
-    /// Serves MCP over HTTP.
-    Gateway,
-    /// A shard of the subscription hub.
-    Hub,
-    /// Sessions and tasks.
-    Store,
-}
-
-impl Role {
-    /// Returns the lower-case word that slots, logs and arguments use.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Supervisor => "supervisor",
-            Self::Gateway => "gateway",
-            Self::Hub => "hub",
-            Self::Store => "store",
-        }
-    }
-}
-
-/// A place in the tree that a process fills: `gateway-0`, `hub-1`, `store`.
-///
-/// It is also the name of the socket that the process listens at, and the
-/// label `process` of its metrics.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Slot {
-    /// What the process is.
-    pub role: Role,
-    /// Which of its kind, from zero. Always zero for supervisor and store.
-    pub index: u16,
-}
-
-impl std::fmt::Display for Slot {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.role {
-            Role::Supervisor | Role::Store => f.write_str(self.role.as_str()),
-            Role::Gateway | Role::Hub => write!(f, "{}-{}", self.role.as_str(), self.index),
-        }
-    }
-}
+use crate::Slot;
 
 /// The first frame in each direction of a link.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

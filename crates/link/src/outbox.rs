@@ -9,6 +9,8 @@
 
 use std::collections::VecDeque;
 
+use crate::Lane;
+
 /// The three queues of an outbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Queue {
@@ -31,6 +33,24 @@ pub(crate) struct Outbox<T> {
     answers: VecDeque<(u64, T)>,
     data: VecDeque<(u64, T)>,
     credit: u32,
+}
+
+impl Queue {
+    /// Returns where the events and calls of a lane wait.
+    pub(crate) const fn of(lane: Lane) -> Self {
+        match lane {
+            Lane::Control => Self::Control,
+            Lane::Data => Self::Data,
+        }
+    }
+
+    /// Returns where the answers to calls of a lane wait.
+    pub(crate) const fn of_answers_in(lane: Lane) -> Self {
+        match lane {
+            Lane::Control => Self::Control,
+            Lane::Data => Self::Answers,
+        }
+    }
 }
 
 impl<T> Outbox<T> {

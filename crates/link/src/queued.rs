@@ -2,9 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::Lane;
 use crate::credit::Credit;
-use crate::outbox::Queue;
 use crate::places::Place;
 
 /// A frame that waits, with what it gives back when it goes.
@@ -43,15 +41,6 @@ impl Queued {
             call: None,
             _place: None,
             _credit: credit,
-        }
-    }
-}
-
-impl Lane {
-    pub(crate) const fn queue(self) -> Queue {
-        match self {
-            Self::Control => Queue::Control,
-            Self::Data => Queue::Data,
         }
     }
 }

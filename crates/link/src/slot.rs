@@ -1,13 +1,52 @@
-//! A slot's name, read back: `gateway-0`, `hub-1`, `store`.
+//! The places in the tree, and their names: `gateway-0`, `hub-1`, `store`.
 
+use std::fmt;
 use std::str::FromStr;
 
-use crate::{Role, Slot};
+use serde::{Deserialize, Serialize};
+
+/// What a process is to the tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Role {
+    /// Owns the sockets, starts and watches the others.
+    Supervisor,
+    /// Serves MCP over HTTP.
+    Gateway,
+    /// A shard of the hub: mail between gateways.
+    Hub,
+    /// Keeps sessions.
+    Store,
+}
+
+/// A place in the tree that a process fills: `gateway-0`, `hub-1`, `store`.
+///
+/// It is also the name of the socket that the process listens at, and the
+/// label `process` of its metrics.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Slot {
+    /// What the process is.
+    pub role: Role,
+    /// Which of its kind, from zero. Always zero for supervisor and store.
+    pub index: u16,
+}
 
 /// The text names no slot.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no slot: expected `supervisor`, `store`, `gateway-N` or `hub-N`")]
 pub struct NotASlot(String);
+
+impl Role {
+    /// Returns the lower-case word that slots, logs and arguments use.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Supervisor => "supervisor",
+            Self::Gateway => "gateway",
+            Self::Hub => "hub",
+            Self::Store => "store",
+        }
+    }
+}
 
 impl Slot {
     /// The slot of the supervisor.
@@ -37,6 +76,15 @@ impl Slot {
         Self {
             role: Role::Hub,
             index,
+        }
+    }
+}
+
+impl fmt::Display for Slot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.role {
+            Role::Supervisor | Role::Store => f.write_str(self.role.as_str()),
+            Role::Gateway | Role::Hub => write!(f, "{}-{}", self.role.as_str(), self.index),
         }
     }
 }

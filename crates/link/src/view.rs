@@ -3,8 +3,6 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use uuid::Uuid;
-
 use crate::Slot;
 
 /// One peer, for metrics and status.
@@ -17,12 +15,6 @@ pub struct PeerView {
     pub slot: Slot,
     /// Whether the link is up.
     pub up: bool,
-    /// The peer's life, while the link is up.
-    pub life: Option<Uuid>,
-    /// The peer's process id, while the link is up.
-    pub pid: Option<u32>,
-    /// The epoch of the shard map that the peer knew when the link came up.
-    pub epoch: Option<u64>,
     /// Frames received from this slot so far.
     pub frames_in: u64,
     /// Frames sent to this slot so far.
@@ -35,8 +27,6 @@ pub struct PeerView {
     pub queued: usize,
     /// How long ago the peer was last heard, while the link is up.
     pub silent: Option<Duration>,
-    /// The lag of the peer's main loop, as it last said.
-    pub lag: Duration,
 }
 
 /// What is counted of one slot, over all its connections.

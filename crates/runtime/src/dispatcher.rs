@@ -19,7 +19,7 @@ use crate::route;
 #[derive(Debug)]
 pub(crate) enum Message {
     /// A transport has read a message.
-    Dispatch(Box<Dispatch>),
+    Dispatch(Dispatch),
     /// Handle nothing until the sender of this is dropped.
     #[cfg(test)]
     Stall(tokio::sync::oneshot::Receiver<()>),
@@ -46,7 +46,7 @@ impl Actor for Dispatcher {
                     return Ok(());
                 }
                 dispatch.call.pick();
-                route::take(&self.shared, *dispatch, route::Session::Unresolved);
+                route::take(&self.shared, dispatch, route::Session::Unresolved);
             }
             #[cfg(test)]
             Message::Stall(until) => drop(until.await),

@@ -222,7 +222,7 @@ impl Gateway {
             call: call.clone(),
             reply,
         };
-        let message = dispatcher::Message::Dispatch(Box::new(dispatch));
+        let message = dispatcher::Message::Dispatch(dispatch);
         if self.dispatcher.cast(message).is_err() {
             return self.refuse(&body, RefusedReason::Stalled, "the server is restarting");
         }

@@ -15,12 +15,13 @@ use std::time::Duration;
 
 use conduit_actor::{Actor, Failure, Seat};
 use conduit_link::{
-    Answer, Answerer, Lane, Link, Message as Wire, Refusal, SessionRecord, ToStore,
+    Answer, Answerer, CallError, Lane, Link, Message as Wire, Refusal, SessionRecord, ToStore,
 };
 use conduit_protocol::LogLevel;
 use conduit_telemetry::Gauge;
 use parking_lot::RwLock;
 use serde_json::value::RawValue;
+use tokio::time::Instant;
 use tracing::debug;
 use uuid::Uuid;
 
@@ -121,8 +122,9 @@ impl Sessions {
     /// Ends a session; every live gateway has forgotten it when this returns.
     /// Returns whether there was one.
     pub(crate) async fn end(&self, id: Uuid) -> Result<bool, Error> {
-        let answer = self.ask(ToStore::EndSession { id }).await?;
-        Ok(session_of(answer)?.is_some())
+        let (answer, again) = self.ask_again(ToStore::EndSession { id }).await?;
+        // What the first question has ended, the second does not find.
+        Ok(again || session_of(answer)?.is_some())
     }
 
     /// Forgets everything, as when the link to the store is lost.
@@ -182,18 +184,41 @@ impl Sessions {
     }
 
     async fn ask(&self, question: ToStore) -> Result<Answer, Error> {
+        self.ask_again(question)
+            .await
+            .map(|(answer, _again)| answer)
+    }
+
+    /// Asks until there is an answer or the time is up: a store that dies over a
+    /// question is asked again when it is back. Every question may be asked twice.
+    /// Returns whether it was.
+    async fn ask_again(&self, question: ToStore) -> Result<(Answer, bool), Error> {
         let Shared {
             store, deadline, ..
         } = &*self.shared;
-        store
-            .call(Lane::Data, Wire::ToStore(question), *deadline)
-            .await
-            .map_err(|error| {
-                debug!(%error, "no answer from the store");
-                Error::Unavailable
-            })
+        let until = Instant::now() + *deadline;
+        let mut again = false;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let question = Wire::ToStore(question.clone());
+            match store.call(Lane::Data, question, left).await {
+                // A store that is ending has answered nothing yet.
+                Ok(Answer::Refused(Refusal::NotNow)) if !left.is_zero() => {
+                    tokio::time::sleep(AGAIN.min(left)).await;
+                }
+                Ok(answer) => return Ok((answer, again)),
+                Err(CallError::Broken) if !left.is_zero() => again = true,
+                Err(error) => {
+                    debug!(%error, "no answer from the store");
+                    return Err(Error::Unavailable);
+                }
+            }
+        }
     }
 }
+
+/// Between two questions to a store that is not ready.
+const AGAIN: Duration = Duration::from_millis(20);
 
 fn session_of(answer: Answer) -> Result<Option<Arc<Session>>, Error> {
     let Answer::Session(record) = answer else {

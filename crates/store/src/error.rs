@@ -4,6 +4,7 @@ use std::error::Error as StdError;
 use std::io;
 use std::path::PathBuf;
 
+use conduit_actor::SpawnFailed;
 use conduit_errors::{Code, Coded};
 
 /// Why the store cannot start, or has to end.
@@ -73,7 +74,7 @@ pub enum Error {
     WriterEnded,
     /// The actors could not be started.
     #[error("cannot start the actors of the store")]
-    Actors(#[source] Box<dyn StdError + Send + Sync>),
+    Actors(#[from] SpawnFailed),
     /// The telemetry sink could not be started.
     #[error("cannot start telemetry")]
     Telemetry(#[from] conduit_telemetry::Error),

@@ -17,7 +17,8 @@ use uuid::Uuid;
 /// Tells gateways what to forget.
 #[derive(Debug)]
 pub(crate) struct Gateways {
-    /// Shared with the link thread, which attaches and detaches.
+    /// Shared with the link thread, which attaches and detaches: no more than there
+    /// are links.
     attached: Mutex<Vec<Link>>,
     deadline: Duration,
 }

@@ -1,4 +1,4 @@
-//! Sessions (and, later, tasks), durable in `SQLite`.
+//! Sessions, durable in `SQLite`.
 //!
 //! One process of the tree is the store. Gateways ask it over their links; it
 //! answers a change after the commit, and the end of a session after every live

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use conduit_actor::{Tree, TreeOptions};
 use conduit_link::{Answer, Answerer, Delivery, Link, Links, Message, Receiver, Refusal, Role};
-use conduit_telemetry::{Event, Telemetry};
+use conduit_telemetry::Telemetry;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{debug, error, info, warn};
@@ -21,7 +21,7 @@ use crate::gateways::Gateways;
 use crate::keeper::Keeper;
 use crate::retention::Retention;
 use crate::sessions::{self, Handle};
-use crate::sqlite::Sqlite;
+use crate::sqlite::{Sqlite, SqliteReader};
 use crate::writer::{self, Thread, Writer};
 
 /// What a store is started with.
@@ -70,16 +70,7 @@ pub async fn run(
     stop: CancellationToken,
     ready: impl FnOnce(),
 ) -> Result<(), Error> {
-    let path = options.path.clone();
-    let backend = tokio::task::spawn_blocking(move || Sqlite::open(&path))
-        .await
-        .map_err(|source| Error::Thread {
-            source: source.into(),
-        })??;
-    info!(path = %options.path.display(), sessions = backend.live(), "database is open");
-    let reader = backend.reader().map_err(|failure| Error::Reader {
-        source: Box::new(failure),
-    })?;
+    let (backend, reader) = open(options.path.clone()).await?;
     let (writer, thread) = Writer::start(backend, options.writer(), telemetry.clone())
         .map_err(|source| Error::Thread { source })?;
 
@@ -92,13 +83,9 @@ pub async fn run(
         telemetry.clone(),
     ));
     let tasks = TaskTracker::new();
-    let tree = Tree::start(TreeOptions::default())
-        .await
-        .map_err(|source| Error::Actors(Box::new(source)))?;
-    telemetry.start_sink(&tree).await?;
+    let tree = Tree::start(TreeOptions::default()).await?;
+    telemetry.start_in(&tree).await?;
     let sessions = sessions::start(&tree, Arc::clone(&keeper), tasks.clone()).await?;
-    let viewer = tree.viewer();
-    telemetry.collect_with(move |telemetry| telemetry.actors(&viewer()));
     links.listen(receiver(gateways, sessions, telemetry))?;
     ready();
 
@@ -137,41 +124,42 @@ impl Options {
     }
 }
 
+/// Opens the database, for writing and for reading.
+async fn open(path: PathBuf) -> Result<(Sqlite, SqliteReader), Error> {
+    let opening = tokio::task::spawn_blocking(move || {
+        let backend = Sqlite::open(&path)?;
+        info!(path = %path.display(), sessions = backend.live(), "database is open");
+        let reader = backend.reader().map_err(|failure| Error::Reader {
+            source: Box::new(failure),
+        })?;
+        Ok((backend, reader))
+    });
+    opening.await.map_err(|source| Error::Thread {
+        source: source.into(),
+    })?
+}
+
 /// Sorts what comes over links. Runs on the link thread.
 fn receiver(gateways: Arc<Gateways>, sessions: Handle, telemetry: Telemetry) -> Receiver {
     Arc::new(move |link: Link, delivery| {
-        let peer = link.slot();
+        telemetry.tell_of_link(&link, &delivery);
         match delivery {
-            Delivery::Up(hello) => {
-                if hello.slot.role == Role::Gateway {
-                    gateways.attach(link);
-                }
-                let peer = peer.to_string();
-                telemetry.emit(Event::LinkUp { peer });
-            }
-            Delivery::Down(reason) => {
-                gateways.detach(&link);
-                let (peer, reason) = (peer.to_string(), reason.as_str());
-                telemetry.emit(Event::LinkDown { peer, reason });
-            }
+            Delivery::Up(hello) if hello.slot.role == Role::Gateway => gateways.attach(link),
+            Delivery::Up(_) => {}
+            Delivery::Down(_) => gateways.detach(&link),
             Delivery::Call(incoming, answerer) => take(&sessions, link, incoming.message, answerer),
-            Delivery::Event(_) => debug!(%peer, "the store hears no events"),
+            Delivery::Event(_) => debug!(peer = %link.slot(), "the store hears no events"),
         }
     })
 }
 
 fn take(sessions: &Handle, asker: Link, message: Message, answerer: Answerer) {
-    match message {
-        Message::ToStore(question) if asker.slot().role == Role::Gateway => {
-            sessions.ask(asker, question, answerer);
-        }
-        Message::ToStore(_)
-        | Message::ToSupervisor(_)
-        | Message::ToChild(_)
-        | Message::ToHub(_)
-        | Message::FromHub(_)
-        | Message::FromStore(_)
-        | Message::Answer(_) => answerer.answer(Answer::Refused(Refusal::Misplaced)),
+    if let Message::ToStore(question) = message
+        && asker.slot().role == Role::Gateway
+    {
+        sessions.ask(asker, question, answerer);
+    } else {
+        answerer.answer(Answer::Refused(Refusal::Misplaced));
     }
 }
 

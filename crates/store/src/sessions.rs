@@ -43,8 +43,7 @@ pub(crate) async fn start(
         keeper: Arc::clone(&keeper),
         tasks: tasks.clone(),
     })
-    .await
-    .map_err(|source| Error::Actors(Box::new(source)))?;
+    .await?;
     Ok(Handle { seat })
 }
 

@@ -1,7 +1,7 @@
 //! The shared counters by which gateways balance connections.
 //!
 //! One file in memory, inherited by every gateway. Each gateway slot has an
-//! entry of [`ENTRY_BYTES`]: two `u64` in the machine's order of bytes, first the
+//! entry of 16 bytes: two `u64` in the machine's order of bytes, first the
 //! number of open connections, which the gateway counts itself, then whether a
 //! process fills the slot, 1 or 0. Here the file is only made, and an entry set
 //! when its process comes or goes; reading and counting are the gateway's.
@@ -13,10 +13,7 @@ use std::os::unix::fs::FileExt;
 
 use rustix::fs::MemfdFlags;
 
-/// The size of one slot's entry.
-pub(crate) const ENTRY_BYTES: u64 = 16;
-
-/// The file of the counters.
+/// The counters of all gateways.
 #[derive(Debug)]
 pub(crate) struct Balance {
     file: File,
@@ -29,18 +26,19 @@ impl Balance {
             "conduit-balance",
             MemfdFlags::CLOEXEC,
         )?);
-        file.set_len(ENTRY_BYTES * u64::from(gateways))?;
+        file.set_len(at(gateways))?;
         Ok(Self { file })
     }
 
     /// Says that a process fills the slot of gateway `index` and takes connections.
     pub(crate) fn fill(&self, index: u16) -> io::Result<()> {
-        self.file.write_all_at(&1_u64.to_ne_bytes(), at(index) + 8)
+        self.file
+            .write_all_at(&1_u64.to_ne_bytes(), at(index) + FILLED)
     }
 
     /// Clears the entry of gateway `index`, whose process is gone for certain.
     pub(crate) fn clear(&self, index: u16) -> io::Result<()> {
-        self.file.write_all_at(&[0; 16], at(index))
+        self.file.write_all_at(&[0; ENTRY], at(index))
     }
 
     /// Returns a descriptor of the file to be inherited.
@@ -51,8 +49,15 @@ impl Balance {
 
 // === Behind the file ===
 
+/// The bytes of one slot's entry.
+const ENTRY: usize = 16;
+
+/// Where in its entry a slot is filled or not.
+const FILLED: u64 = 8;
+
+/// Returns where the entry of a gateway begins.
 fn at(index: u16) -> u64 {
-    ENTRY_BYTES * u64::from(index)
+    u64::from(index) * ENTRY as u64
 }
 
 #[cfg(test)]
@@ -60,7 +65,7 @@ mod tests {
     use super::*;
 
     fn entry(balance: &Balance, index: u16) -> [u64; 2] {
-        let mut bytes = [0; 16];
+        let mut bytes = [0; ENTRY];
         balance.file.read_exact_at(&mut bytes, at(index)).unwrap();
         let (open, live) = bytes.split_at(8);
         [open, live].map(|half| u64::from_ne_bytes(half.try_into().unwrap()))

@@ -2,7 +2,7 @@
 //!
 //! It hears of every exit (from the task that keeps the process), of every
 //! control link (from the link thread) and of time. What to do about it is
-//! decided in [`slot`] and [`roster`]; it is done in [`work`].
+//! decided in [`place`] and [`roster`]; it is done in [`work`].
 //!
 //! Invariant: a slot has one process at a time, and only that process, known by
 //! its id and its life, speaks for the slot.
@@ -14,8 +14,9 @@
 mod clock;
 mod effect;
 mod keeper;
+mod place;
+mod report;
 mod roster;
-mod slot;
 mod work;
 
 use std::sync::Arc;
@@ -27,7 +28,7 @@ use tokio::sync::oneshot;
 use tracing::debug;
 use uuid::Uuid;
 
-pub(crate) use self::effect::{Exit, News};
+pub(crate) use self::effect::Exit;
 pub(crate) use self::roster::{Member, ORDER, Roster};
 use self::work::Work;
 use crate::error::Error;
@@ -75,8 +76,7 @@ pub(crate) async fn start(house: &Arc<House>, tree: &Tree) -> Result<(), Error> 
     tree.start_at(&house.children, move || Children {
         house: Arc::clone(&held),
     })
-    .await
-    .map_err(Error::actors)?;
+    .await?;
     house.tasks.spawn(clock::keep_time(Arc::clone(house)));
     Ok(())
 }

@@ -1,26 +1,20 @@
-//! Shows metrics what is, whenever they are asked for.
+//! Shows each scrape what the slots are doing.
 
 use std::sync::{Arc, Weak};
 
-use conduit_actor::ChildView;
 use conduit_lifecycle::Phase;
 use conduit_link::Role;
-use conduit_telemetry::{LinkSample, SlotSample, Telemetry};
+use conduit_telemetry::{SlotSample, Telemetry};
 
 use crate::house::House;
 
-/// Lets each scrape see the slots, the links and the actors.
-pub(crate) fn install(
-    house: &Arc<House>,
-    actors: impl Fn() -> Vec<ChildView> + Send + Sync + 'static,
-) {
+/// Lets each scrape see the slots.
+pub(crate) fn install(house: &Arc<House>) {
     // The house holds the telemetry, so the telemetry must not hold the house.
     let held: Weak<House> = Arc::downgrade(house);
     house.telemetry.collect_with(move |telemetry| {
         if let Some(house) = held.upgrade() {
             slots(&house, telemetry);
-            links(&house, telemetry);
-            telemetry.actors(&actors());
         }
     });
 }
@@ -45,21 +39,4 @@ fn slots(house: &House, telemetry: &Telemetry) {
             },
         );
     }
-}
-
-fn links(house: &House, telemetry: &Telemetry) {
-    for peer in house.links.peers() {
-        telemetry.link(
-            &peer.slot.to_string(),
-            LinkSample {
-                up: peer.up,
-                frames_in: peer.frames_in,
-                frames_out: peer.frames_out,
-                reconnects: peer.reconnects,
-                queued: peer.queued,
-                silence: peer.silent,
-            },
-        );
-    }
-    telemetry.loop_lag(house.links.lag());
 }

@@ -4,6 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use conduit_actor::SpawnFailed;
 use conduit_errors::{Code, Coded};
 
 /// Why the supervisor could not start, or not go on.
@@ -46,18 +47,21 @@ pub enum Error {
     #[error("cannot open the control links")]
     Links {
         /// Why.
+        #[from]
         source: conduit_link::Error,
     },
     /// An actor of the supervisor could not be started.
     #[error("cannot start the actors of the supervisor")]
     Actors {
         /// Why.
-        source: Box<dyn std::error::Error + Send + Sync>,
+        #[from]
+        source: SpawnFailed,
     },
     /// The telemetry of the supervisor could not be started.
     #[error("cannot start the telemetry of the supervisor")]
     Telemetry {
         /// Why.
+        #[from]
         source: conduit_telemetry::Error,
     },
     /// An actor of the supervisor failed too often.
@@ -79,14 +83,6 @@ impl Coded for Error {
             Self::Actors { .. } | Self::Telemetry { .. } | Self::ActorFailed { .. } => {
                 Code::INTERNAL
             }
-        }
-    }
-}
-
-impl Error {
-    pub(crate) fn actors(source: impl std::error::Error + Send + Sync + 'static) -> Self {
-        Self::Actors {
-            source: Box::new(source),
         }
     }
 }

@@ -5,12 +5,12 @@
 //! gateways. It never holds a request.
 //!
 //! ```text
-//! Claim::take ── bind ── Supervisor::start ── Board (status, readiness, metrics)
+//! Claim::take ── bind ── Supervisor::launch ── Board (status, readiness, metrics)
 //!                             └── stop: gateways, hubs, store
 //! ```
 //!
 //! Two actors do the work. `children` starts, watches and replaces; its decisions
-//! are in the pure files `slot` and `roster`. `prober` asks each gateway every
+//! are in the pure files `place` and `roster`. `prober` asks each gateway every
 //! second whether its real pipeline answers.
 //!
 //! # Bounds
@@ -33,7 +33,6 @@ mod error;
 mod house;
 mod plan;
 mod prober;
-mod report;
 mod spawn;
 mod supervisor;
 mod table;

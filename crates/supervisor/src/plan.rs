@@ -81,7 +81,7 @@ impl Default for Options {
             heartbeat: Duration::from_secs(1),
             dead_after: Duration::from_secs(3),
             ready_timeout: Duration::from_secs(10),
-            restarts: 5,
+            restarts: 10,
             window: Duration::from_mins(1),
             backoff: Backoff {
                 first: Duration::from_millis(50),
@@ -91,7 +91,7 @@ impl Default for Options {
             drain_grace: Duration::from_secs(10),
             inner_grace: Duration::from_secs(1),
             kill_after: Duration::from_secs(2),
-            stall_limit: Duration::from_secs(5),
+            stall_limit: Duration::from_secs(30),
             probe_interval: Duration::from_secs(1),
             probe_patience: Duration::from_secs(2),
             probe_valid: Duration::from_secs(3),

@@ -47,8 +47,7 @@ pub(crate) async fn start(house: &Arc<House>, tree: &Tree) -> Result<(), Error> 
         house: Arc::clone(&held),
         asked: HashSet::new(),
     })
-    .await
-    .map_err(Error::actors)?;
+    .await?;
     house.tasks.spawn(keep_time(Arc::clone(house)));
     Ok(())
 }

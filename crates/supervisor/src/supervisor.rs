@@ -38,7 +38,8 @@ pub struct Killer {
 }
 
 impl Supervisor {
-    /// Starts the tree, and waits until every slot was ready once or is parked.
+    /// Starts the tree, and does not wait for any child: [`Supervisor::settled`]
+    /// does.
     ///
     /// The store comes first, then the hubs, then the gateways. A slot that fails
     /// its first start does not hold up the next kind.
@@ -47,34 +48,6 @@ impl Supervisor {
     ///
     /// [`Error`] when something that every child needs is missing; no child is
     /// left then.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future kills what has been started. To stop in order while
-    /// the tree is starting, use [`Supervisor::launch`] and [`Supervisor::settled`].
-    pub async fn start(
-        plan: Plan,
-        claim: Claim,
-        listener: TcpListener,
-        telemetry: Telemetry,
-    ) -> Result<Self, Error> {
-        let supervisor = Self::launch(plan, claim, listener, telemetry).await?;
-        tokio::select! {
-            biased;
-            () = supervisor.settled() => Ok(supervisor),
-            failure = supervisor.ended() => {
-                supervisor.killer().kill();
-                supervisor.stop().await;
-                Err(failure)
-            }
-        }
-    }
-
-    /// Starts the tree, and does not wait for any child.
-    ///
-    /// # Errors
-    ///
-    /// As [`Supervisor::start`].
     ///
     /// # Cancel safety
     ///
@@ -88,7 +61,7 @@ impl Supervisor {
         let unprepared = |what| move |source| Error::Unprepared { what, source };
         let build = conduit_link::build_id().map_err(unprepared("the build id"))?;
         let endpoint = listener.local_addr().map_err(unprepared("the socket"))?;
-        let links = Links::start(link_options(&plan, build.clone())).map_err(links_failed)?;
+        let links = Links::start(link_options(&plan, build.clone()))?;
         let house = Arc::new(House::new(Parts {
             table: Table::new(&plan),
             launcher: Launcher::new(&plan, listener).map_err(unprepared("the balance"))?,
@@ -98,26 +71,19 @@ impl Supervisor {
             endpoint,
             build,
         }));
-        let tree = Tree::start(TreeOptions::default())
-            .await
-            .map_err(Error::actors)?;
+        let tree = Tree::start(TreeOptions::default()).await?;
         let killer = KillOnDrop(Killer {
             house: Arc::clone(&house),
         });
-        house
-            .telemetry
-            .start_sink(&tree)
-            .await
-            .map_err(|source| Error::Telemetry { source })?;
+        house.telemetry.start_in(&tree).await?;
         children::start(&house, &tree).await?;
         prober::start(&house, &tree).await?;
-        collect::install(&house, tree.viewer());
+        collect::install(&house);
+        house.telemetry.watch_links(&house.links);
         house.links.watch_loop(tokio::runtime::Handle::current());
         house.links.set_epoch(house.table.lock().roster.map().epoch);
-        house
-            .links
-            .listen(children::receiver(house.children.clone()))
-            .map_err(links_failed)?;
+        let receiver = children::receiver(house.children.clone());
+        house.links.listen(receiver)?;
         children::tell(&house, |reply| children::Message::Begin { reply }).await;
         Ok(Self {
             house,
@@ -211,12 +177,6 @@ impl Killer {
 /// How long the end of things that end by themselves may take.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The frames that a link takes; settings and metrics are far smaller.
-const MAX_FRAME: usize = 8 << 20;
-
-/// The unanswered data frames of a link.
-const WINDOW: u32 = 1024;
-
 #[derive(Debug)]
 struct KillOnDrop(Killer);
 
@@ -229,15 +189,10 @@ impl Drop for KillOnDrop {
 
 fn link_options(plan: &Plan, build: String) -> conduit_link::Options {
     conduit_link::Options {
-        run_dir: plan.run_dir(),
-        slot: Slot::SUPERVISOR,
-        life: Uuid::new_v4(),
-        build,
         heartbeat: plan.options.heartbeat,
         dead_after: plan.options.dead_after,
-        max_frame: MAX_FRAME,
-        window: WINDOW,
         holds_listener: true,
+        ..conduit_link::Options::new(plan.run_dir(), Slot::SUPERVISOR, Uuid::new_v4(), build)
     }
 }
 
@@ -265,8 +220,4 @@ async fn drain(house: &Arc<House>, role: Role) {
             "children do not end though they were killed"
         );
     }
-}
-
-fn links_failed(source: conduit_link::Error) -> Error {
-    Error::Links { source }
 }

@@ -28,10 +28,10 @@
 //! | a snapshot that is decoded | [`MAX_SNAPSHOT`] bytes |
 //! | a log line | never waited for: a reader that stalls loses lines, counted |
 
-mod board;
 mod event;
 mod exposition;
 mod gauge;
+mod instruments;
 mod label;
 mod logging;
 mod metric;
@@ -48,7 +48,7 @@ pub use self::label::{
     CancelledBy, Direction, Era, ExitCause, LostKind, MailOutcome, Outcome, Pool, RefusedReason,
     StoreOperation, StoreOutcome, StreamKind,
 };
-pub use self::logging::{LogFormat, init_logging, verbosity_filter};
+pub use self::logging::{LogFormat, init_logging};
 pub use self::metric::{Kind, Metric, Unit, table};
 pub use self::server_metrics::{RequestSample, SERVERS, ServerMetrics, TOOLS, ToolSample};
 pub use self::sink::QUEUE;
@@ -61,7 +61,7 @@ pub use self::telemetry::{LinkSample, SlotSample, Telemetry};
 pub enum Error {
     /// The sink could not be started.
     #[error("cannot start the telemetry sink")]
-    Sink(#[source] Box<dyn std::error::Error + Send + Sync>),
+    Sink(#[from] conduit_actor::SpawnFailed),
     /// The sink did not say in time that it has counted everything.
     #[error("the telemetry sink did not finish what it holds")]
     Flush(#[source] conduit_actor::AskError),

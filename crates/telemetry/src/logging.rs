@@ -12,10 +12,9 @@ use std::io::{self, IsTerminal as _};
 use tracing::Dispatch;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
-use tracing_subscriber::fmt::format::Format;
 use tracing_subscriber::layer::SubscriberExt as _;
 
-use self::line::{JsonLine, TextLine};
+use self::line::Line;
 pub(crate) use self::stderr::lost_lines;
 use crate::Error;
 
@@ -28,17 +27,6 @@ pub enum LogFormat {
     /// One JSON object a line: `process`, `timestamp`, `level`, `target`,
     /// `fields` with `message` among them.
     Json,
-}
-
-/// Returns the filter for so many `-v`.
-#[must_use]
-pub const fn verbosity_filter(verbose: u8) -> &'static str {
-    match verbose {
-        0 => "info",
-        1 => "info,conduit=debug",
-        2 => "debug,conduit=trace",
-        _ => "trace",
-    }
 }
 
 /// Sends the log lines of this process to standard error.
@@ -86,16 +74,13 @@ where
     let registry = tracing_subscriber::registry().with(quiet(parsed, filter));
     let layer = tracing_subscriber::fmt::layer().with_writer(writer);
     Ok(match format {
-        LogFormat::Text => Dispatch::new(
-            registry.with(
-                layer
-                    .with_ansi(colours)
-                    .event_format(TextLine::new(process, Format::default().with_ansi(colours))),
-            ),
-        ),
+        LogFormat::Text => {
+            let layer = layer.with_ansi(colours);
+            Dispatch::new(registry.with(layer.event_format(Line::text(process, colours))))
+        }
         LogFormat::Json => {
-            let line = JsonLine::new(process, Format::default().json().flatten_event(false));
-            Dispatch::new(registry.with(layer.with_ansi(false).json().event_format(line)))
+            let layer = layer.with_ansi(false).json();
+            Dispatch::new(registry.with(layer.event_format(Line::json(process))))
         }
     })
 }

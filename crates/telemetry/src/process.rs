@@ -5,29 +5,35 @@ use std::sync::OnceLock;
 
 use rustix::param::{clock_ticks_per_second, page_size};
 
-use crate::board::Board;
+use crate::instruments::Instruments;
 
-/// Reads `/proc/self` into the board; what cannot be read stays as it was.
-pub(crate) fn collect(board: &Board) {
+/// Reads `/proc/self` into the instruments; what cannot be read stays as it was.
+pub(crate) fn collect(instruments: &Instruments) {
     let stat = fs::read_to_string("/proc/self/stat").ok();
     if let Some(stat) = stat.as_deref().and_then(Stat::parse) {
         let used = seconds(stat.ticks);
-        board.cpu.inc_by((used - board.cpu.get()).max(0.0));
+        instruments
+            .cpu
+            .inc_by((used - instruments.cpu.get()).max(0.0));
         let resident = stat.resident_pages.saturating_mul(page_size() as u64);
-        board
+        instruments
             .resident
             .set(i64::try_from(resident).unwrap_or(i64::MAX));
-        board
+        instruments
             .threads
             .set(i64::try_from(stat.threads).unwrap_or(i64::MAX));
         if let Some(booted) = booted() {
-            board.started.set(booted + seconds(stat.started_ticks));
+            instruments
+                .started
+                .set(booted + seconds(stat.started_ticks));
         }
     }
     if let Ok(entries) = fs::read_dir("/proc/self/fd") {
         // The folder itself is open while it is read.
         let open = entries.count().saturating_sub(1);
-        board.open_fds.set(i64::try_from(open).unwrap_or(i64::MAX));
+        instruments
+            .open_fds
+            .set(i64::try_from(open).unwrap_or(i64::MAX));
     }
 }
 
@@ -106,13 +112,13 @@ mod tests {
 
     #[test]
     fn this_process_has_memory_threads_descriptors_and_a_start() {
-        let board = Board::new();
+        let instruments = Instruments::new();
 
-        collect(&board);
+        collect(&instruments);
 
-        assert!(board.resident.get() > 100_000);
-        assert!(board.threads.get() >= 1);
-        assert!(board.open_fds.get() >= 3);
-        assert!(board.started.get() > 1_500_000_000.0);
+        assert!(instruments.resident.get() > 100_000);
+        assert!(instruments.threads.get() >= 1);
+        assert!(instruments.open_fds.get() >= 3);
+        assert!(instruments.started.get() > 1_500_000_000.0);
     }
 }

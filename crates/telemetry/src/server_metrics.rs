@@ -178,7 +178,7 @@ fn cells<T>(count: usize) -> Box<[OnceLock<T>]> {
 
 impl Shared {
     fn requests_of(&self, method: usize, era: Era, outcome: Outcome) -> IntCounter {
-        self.telemetry.board().requests.with_label_values(&[
+        self.telemetry.instruments().requests.with_label_values(&[
             &self.server,
             era.as_str(),
             method_label(method),
@@ -187,18 +187,20 @@ impl Shared {
     }
 
     fn seconds_of(&self, method: usize, era: Era) -> Histogram {
-        self.telemetry.board().request_seconds.with_label_values(&[
-            &self.server,
-            era.as_str(),
-            method_label(method),
-        ])
+        self.telemetry
+            .instruments()
+            .request_seconds
+            .with_label_values(&[&self.server, era.as_str(), method_label(method)])
     }
 
     #[expect(clippy::indexing_slicing, reason = "there is a cell for each outcome")]
     fn tool_calls_of<'a>(&self, cells: &'a ToolCells, outcome: Outcome) -> &'a IntCounter {
         cells.calls[outcome as usize].get_or_init(|| {
             let labels = [&self.server, &*cells.label, outcome.as_str()];
-            self.telemetry.board().tool_calls.with_label_values(&labels)
+            self.telemetry
+                .instruments()
+                .tool_calls
+                .with_label_values(&labels)
         })
     }
 
@@ -206,7 +208,7 @@ impl Shared {
         cells.seconds.get_or_init(|| {
             let labels = [&self.server, &*cells.label];
             self.telemetry
-                .board()
+                .instruments()
                 .tool_seconds
                 .with_label_values(&labels)
         })

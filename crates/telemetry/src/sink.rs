@@ -37,11 +37,10 @@ pub(crate) enum Message {
 /// Starts the sink of `telemetry` in `tree`.
 pub(crate) async fn start(telemetry: &Telemetry, tree: &Tree) -> Result<(), Error> {
     let held = telemetry.clone();
-    tree.start_at(telemetry.seat(), move || Sink {
+    let make = move || Sink {
         telemetry: held.clone(),
-    })
-    .await
-    .map_err(|refused| Error::Sink(Box::new(refused)))
+    };
+    Ok(tree.start_at(telemetry.seat(), make).await?)
 }
 
 /// Puts an event into the queue, if there is a place; returns whether there was.
@@ -71,7 +70,7 @@ impl Actor for Sink {
     async fn handle(&mut self, message: Message) -> Result<(), Failure> {
         match message {
             Message::Event { event, permit } => {
-                tally::count(&event, self.telemetry.board());
+                tally::count(&event, self.telemetry.instruments());
                 lines::write(&event);
                 self.telemetry.tell_listeners(&event);
                 drop(permit);

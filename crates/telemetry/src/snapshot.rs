@@ -171,7 +171,7 @@ mod tests {
     fn what_was_encoded_is_what_is_decoded() {
         let telemetry = Telemetry::new("gateway-0");
         telemetry.store_commit(Duration::from_millis(3));
-        let snapshot = Snapshot::of("gateway-0", &telemetry.board().registry);
+        let snapshot = Snapshot::of("gateway-0", &telemetry.instruments().registry);
 
         let decoded = Snapshot::decode(&snapshot.encode()).expect("a good snapshot");
 

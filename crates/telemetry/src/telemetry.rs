@@ -1,6 +1,7 @@
 //! The handle of a process' telemetry.
 
 mod hot;
+mod shown;
 #[cfg(test)]
 mod tests;
 
@@ -10,20 +11,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use conduit_actor::{ChildView, Seat, Tree};
+use conduit_actor::{Seat, Tree};
+use conduit_link::{Delivery, Link};
 use parking_lot::{Mutex, RwLock};
 use prometheus::IntGauge;
 use tokio::sync::Semaphore;
 use tracing::{Level, enabled};
 
 use self::hot::Hot;
+pub use self::shown::{LinkSample, SlotSample};
 use crate::Error;
-use crate::board::{Board, raise_to};
 use crate::event::Event;
 use crate::gauge::Gauge;
+use crate::instruments::{Instruments, raise_to};
 use crate::label::{
-    Direction, LostKind, MailOutcome, OTHER, Pool, RefusedReason, StoreOperation, StoreOutcome,
-    StreamKind,
+    LostKind, MailOutcome, OTHER, Pool, RefusedReason, StoreOperation, StoreOutcome, StreamKind,
 };
 use crate::server_metrics::{SERVERS, ServerMetrics, TOOLS};
 use crate::sink::{self, QUEUE};
@@ -36,44 +38,16 @@ pub struct Telemetry {
     shared: Arc<Shared>,
 }
 
-/// What a slot of the tree is doing, for a collector.
-#[derive(Clone, Copy, Debug)]
-pub struct SlotSample {
-    /// Whether its process is ready.
-    pub up: bool,
-    /// Whether it failed too often and is left alone.
-    pub parked: bool,
-    /// Since it last answered a probe; none when it never did or is never asked.
-    pub probe_age: Option<Duration>,
-}
-
-/// What a link is doing, for a collector.
-#[derive(Clone, Copy, Debug)]
-pub struct LinkSample {
-    /// Whether both hellos were heard and the peer is not silent.
-    pub up: bool,
-    /// Frames from the peer so far.
-    pub frames_in: u64,
-    /// Frames to the peer so far.
-    pub frames_out: u64,
-    /// Times that the link was made anew so far.
-    pub reconnects: u64,
-    /// Frames that wait for the link.
-    pub queued: usize,
-    /// Since the last frame of the peer; none when there was none.
-    pub silence: Option<Duration>,
-}
-
 impl Telemetry {
     /// Makes the telemetry of the process in the slot called `process`.
     #[must_use]
     pub fn new(process: &str) -> Self {
-        let board = Board::new();
+        let instruments = Instruments::new();
         Self {
             shared: Arc::new(Shared {
                 process: process.to_owned(),
-                hot: Hot::new(&board),
-                board,
+                hot: Hot::new(&instruments),
+                instruments,
                 servers: Mutex::default(),
                 collectors: RwLock::default(),
                 listeners: RwLock::default(),
@@ -82,12 +56,6 @@ impl Telemetry {
                 room: Arc::new(Semaphore::new(QUEUE)),
             }),
         }
-    }
-
-    /// Returns the name of the slot, the value of the label `process`.
-    #[must_use]
-    pub fn process(&self) -> &str {
-        &self.shared.process
     }
 
     /// Binds the counters of a server with these tools.
@@ -136,7 +104,7 @@ impl Telemetry {
 
     /// Counts a client connection that was accepted.
     pub fn connection_opened(&self) {
-        self.shared.board.connections_total.inc();
+        self.shared.instruments.connections_total.inc();
         self.shared.hot.connections.inc();
     }
 
@@ -145,15 +113,9 @@ impl Telemetry {
         self.shared.hot.connections.dec();
     }
 
-    /// Returns the level of client connections that are open.
-    #[must_use]
-    pub fn connections(&self) -> &Gauge {
-        &self.shared.hot.connections
-    }
-
     /// Counts a client connection that was closed at once.
     pub fn connection_refused(&self) {
-        self.shared.board.connections_refused.inc();
+        self.shared.instruments.connections_refused.inc();
     }
 
     /// Returns the level of open event streams of one kind.
@@ -171,7 +133,7 @@ impl Telemetry {
         let counter = match kind {
             LostKind::Event => &self.shared.hot.lost_events,
             LostKind::Line => &self.shared.hot.lost_lines,
-            LostKind::Notification => &self.shared.board.notifications_dropped,
+            LostKind::Notification => &self.shared.instruments.notifications_dropped,
         };
         counter.inc_by(count as u64);
     }
@@ -208,12 +170,12 @@ impl Telemetry {
         outcome: StoreOutcome,
         took: Duration,
     ) {
-        let board = &self.shared.board;
-        board
+        let instruments = &self.shared.instruments;
+        instruments
             .store_operations
             .with_label_values(&[operation.as_str(), outcome.as_str()])
             .inc();
-        board
+        instruments
             .store_operation_seconds
             .with_label_values(&[operation.as_str()])
             .observe(took.as_secs_f64());
@@ -222,90 +184,42 @@ impl Telemetry {
     /// Times a commit of the store, the flush to disk included.
     pub fn store_commit(&self, took: Duration) {
         self.shared
-            .board
+            .instruments
             .store_commit_seconds
             .observe(took.as_secs_f64());
     }
 
     /// Shows how many sessions the store keeps.
     pub fn store_sessions(&self, sessions: usize) {
-        set(&self.shared.board.store_sessions, sessions);
+        set(&self.shared.instruments.store_sessions, sessions);
     }
 
     /// Counts a piece of mail at one recipient.
     pub fn mail(&self, outcome: MailOutcome) {
         self.shared
-            .board
+            .instruments
             .hub_mail
             .with_label_values(&[outcome.as_str()])
             .inc();
-    }
-
-    /// Shows what a slot is doing; its restarts are counted from zero then.
-    pub fn slot(&self, slot: &str, sample: SlotSample) {
-        let SlotSample {
-            up,
-            parked,
-            probe_age,
-        } = sample;
-        let board = &self.shared.board;
-        board.slot_up.with_label_values(&[slot]).set(i64::from(up));
-        board
-            .slot_parked
-            .with_label_values(&[slot])
-            .set(i64::from(parked));
-        set_age(&board.probe_age, slot, probe_age);
-        drop(board.restarts.with_label_values(&[slot]));
-    }
-
-    /// Shows what the link to a peer is doing.
-    pub fn link(&self, peer: &str, sample: LinkSample) {
-        let LinkSample {
-            up,
-            frames_in,
-            frames_out,
-            reconnects,
-            queued,
-            silence,
-        } = sample;
-        let board = &self.shared.board;
-        board.link_up.with_label_values(&[peer]).set(i64::from(up));
-        for (direction, frames) in [(Direction::In, frames_in), (Direction::Out, frames_out)] {
-            let labels = [peer, direction.as_str()];
-            raise_to(&board.link_frames.with_label_values(&labels), frames);
-        }
-        raise_to(
-            &board.link_reconnects.with_label_values(&[peer]),
-            reconnects,
-        );
-        set(&board.link_queued.with_label_values(&[peer]), queued);
-        set_age(&board.link_silence, peer, silence);
-    }
-
-    /// Shows what actors are doing, as [`Tree::viewer`] tells.
-    pub fn actors(&self, actors: &[ChildView]) {
-        let board = &self.shared.board;
-        for actor in actors {
-            set(
-                &board.mailbox_depth.with_label_values(&[actor.name]),
-                actor.depth,
-            );
-            raise_to(
-                &board.actor_restarts.with_label_values(&[actor.name]),
-                actor.restarts,
-            );
-        }
-    }
-
-    /// Shows how late the loop of the process is.
-    pub fn loop_lag(&self, lag: Duration) {
-        self.shared.board.loop_lag.set(lag.as_secs_f64());
     }
 
     /// Hands an event to the sink, or drops it and counts that; never waits.
     pub fn emit(&self, event: Event) {
         if !sink::hand_over(&self.shared.sink, &self.shared.room, event) {
             self.lost(LostKind::Event, 1);
+        }
+    }
+
+    /// Tells of a link that came up or went down; other deliveries are no news.
+    pub fn tell_of_link(&self, link: &Link, delivery: &Delivery) {
+        let peer = || link.slot().to_string();
+        match delivery {
+            Delivery::Up(_) => self.emit(Event::LinkUp { peer: peer() }),
+            Delivery::Down(reason) => self.emit(Event::LinkDown {
+                peer: peer(),
+                reason: reason.as_str(),
+            }),
+            Delivery::Event(_) | Delivery::Call(..) => {}
         }
     }
 
@@ -324,13 +238,34 @@ impl Telemetry {
         self.shared.collectors.write().push(Arc::new(collector));
     }
 
-    /// Starts the sink in a tree of actors.
+    /// Starts in a tree of actors: the sink runs there, and each encoding shows the
+    /// tree's actors.
     ///
-    /// Before, and between two lives of it, events are dropped and counted.
+    /// Before, and between two lives of the sink, events are dropped and counted.
     ///
     /// # Errors
     ///
     /// [`Error::Sink`] when the tree is stopping.
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`Tree::start_at`].
+    pub async fn start_in(&self, tree: &Tree) -> Result<(), Error> {
+        self.start_sink(tree).await?;
+        let view = tree.viewer();
+        self.collect_with(move |telemetry| telemetry.actors(&view()));
+        Ok(())
+    }
+
+    /// Starts the sink alone.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Sink`] when the tree is stopping.
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`Tree::start_at`].
     pub async fn start_sink(&self, tree: &Tree) -> Result<(), Error> {
         sink::start(self, tree).await
     }
@@ -355,13 +290,13 @@ impl Telemetry {
         for collect in &collectors {
             collect(self);
         }
-        process::collect(&self.shared.board);
+        process::collect(&self.shared.instruments);
         raise_to(&self.shared.hot.lost_lines, logging::lost_lines());
-        Snapshot::of(&self.shared.process, &self.shared.board.registry).encode()
+        Snapshot::of(&self.shared.process, &self.shared.instruments.registry).encode()
     }
 
-    pub(crate) fn board(&self) -> &Board {
-        &self.shared.board
+    pub(crate) fn instruments(&self) -> &Instruments {
+        &self.shared.instruments
     }
 
     pub(crate) fn seat(&self) -> &Seat<sink::Message> {
@@ -395,7 +330,7 @@ type Listener = Arc<dyn Fn(&Event) + Send + Sync>;
 
 struct Shared {
     process: String,
-    board: Board,
+    instruments: Instruments,
     hot: Hot,
     /// Servers and their tools that are labels.
     servers: Mutex<BTreeMap<String, BTreeSet<String>>>,
@@ -409,12 +344,4 @@ struct Shared {
 
 fn set(gauge: &IntGauge, level: usize) {
     Gauge::new(gauge.clone()).set(level);
-}
-
-/// Shows an age, or no sample at all where there is none.
-fn set_age(gauges: &prometheus::GaugeVec, label: &str, age: Option<Duration>) {
-    match age {
-        Some(age) => gauges.with_label_values(&[label]).set(age.as_secs_f64()),
-        None => drop(gauges.remove_label_values(&[label])),
-    }
 }

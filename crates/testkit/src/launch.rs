@@ -10,8 +10,7 @@ use tempfile::TempDir;
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
-use crate::process;
-use crate::wait_until;
+use crate::{PATIENCE, process, wait_until};
 
 /// What is started, and how.
 #[derive(Clone, Debug)]
@@ -159,7 +158,7 @@ impl Options {
     ///
     /// Panics when it goes on, or leaves a process behind.
     pub async fn ending(&self) -> Ending {
-        self.launch().ending(crate::PATIENCE).await
+        self.launch().ending(PATIENCE).await
     }
 }
 

@@ -70,12 +70,6 @@ impl Metrics {
             .map(|sample| sample.value)
             .sum()
     }
-
-    /// Returns whether there is a sample of this name.
-    #[must_use]
-    pub fn has(&self, name: &str) -> bool {
-        self.samples.iter().any(|sample| sample.name == name)
-    }
 }
 
 // === Behind the scrape ===
@@ -140,6 +134,6 @@ mod tests {
         assert!((metrics.sum("a", &[("process", "gateway-1")]) - 2.5).abs() < 1e-9);
         assert_eq!(metrics.label("a", "process"), ["gateway-0", "gateway-1"]);
         assert_eq!(metrics.label("a", "x"), ["q\"}"]);
-        assert!(metrics.has("b"));
+        assert_eq!(metrics.names(), ["a", "b"]);
     }
 }

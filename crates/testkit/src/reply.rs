@@ -8,8 +8,7 @@ use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use serde_json::Value;
 
-use crate::schema;
-use crate::{Broken, Version};
+use crate::{Broken, Version, schema};
 
 /// A whole answer.
 #[derive(Clone, Debug)]

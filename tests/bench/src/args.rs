@@ -67,6 +67,10 @@ pub(crate) struct Args {
     /// The most seconds that each measurement waits for a machine that nobody else uses
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(0..=600))]
     pub(crate) quiet_wait: u64,
+
+    /// How often a measurement is repeated that others disturbed; the quietest is kept
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(0..=20))]
+    pub(crate) retries: u32,
 }
 
 /// What the bench is to itself when it starts itself.

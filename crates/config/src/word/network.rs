@@ -15,8 +15,10 @@ use super::{Bounds, Word, Written, Wrong};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Network {
-    /// All bits behind the prefix are zero.
+    /// The first address: all bits behind the prefix are zero.
     address: IpAddr,
+    /// How many leading bits all addresses share: at most 32 for IPv4, at most 128
+    /// for IPv6.
     prefix: u8,
 }
 
@@ -26,19 +28,6 @@ pub struct Network {
 pub struct NotNetwork;
 
 impl Network {
-    /// Returns its first address.
-    #[must_use]
-    pub const fn address(self) -> IpAddr {
-        self.address
-    }
-
-    /// Returns how many leading bits all its addresses share: at most 32 for IPv4, at
-    /// most 128 for IPv6.
-    #[must_use]
-    pub const fn prefix(self) -> u8 {
-        self.prefix
-    }
-
     /// Whether the address is inside; an IPv4-mapped one counts as IPv4.
     #[must_use]
     pub fn contains(self, address: IpAddr) -> bool {

@@ -8,10 +8,10 @@ use conduit_telemetry::ExitCause;
 /// What has to be done now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
-    /// Start a process; answer with [`Place::started`](super::slot::Place::started) or
-    /// [`Place::not_started`](super::slot::Place::not_started).
+    /// Start a process; answer with [`Place::started`](super::place::Place::started) or
+    /// [`Place::not_started`](super::place::Place::not_started).
     Start,
-    /// Kill it; answer with [`Place::exited`](super::slot::Place::exited) once it is reaped.
+    /// Kill it; answer with [`Place::exited`](super::place::Place::exited) once it is reaped.
     Kill,
     /// Ask it to drain within this time.
     Drain(Duration),

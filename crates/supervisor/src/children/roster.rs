@@ -1,5 +1,8 @@
 //! All slots together: who starts when, and which hubs there are. Pure, like
-//! [`slot`](super::slot).
+//! [`place`](super::place).
+
+#[cfg(test)]
+mod tests;
 
 use std::time::Duration;
 
@@ -7,7 +10,7 @@ use conduit_lifecycle::Phase;
 use conduit_link::{Role, ShardMap, Slot};
 
 use super::effect::Effect;
-use super::slot::Place;
+use super::place::Place;
 use crate::Options;
 
 /// Every slot of the tree, in the order of their start.
@@ -162,6 +165,3 @@ fn shards(members: &[Member]) -> Vec<u16> {
         .map(|member| member.slot.index)
         .collect()
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,6 +1,6 @@
 //! What the actor does about a message, under the lock of the table.
 //!
-//! The decisions are in [`slot`](super::slot) and [`roster`](super::roster).
+//! The decisions are in [`place`](super::place) and [`roster`](super::roster).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,11 +19,11 @@ use uuid::Uuid;
 use super::Message;
 use super::effect::{Effect, News};
 use super::keeper::{Kept, keep};
+use super::place::Place;
+use super::report::report;
 use super::roster::ORDER;
-use super::slot::Place;
 use crate::house::House;
 use crate::prober;
-use crate::report::report;
 use crate::table::{Grip, Table};
 
 /// One message's work.

@@ -58,9 +58,10 @@ pub(crate) async fn start(options: Options, settings: &Settings) -> House {
         child_args: vec!["-v".into()],
     };
     let telemetry = Telemetry::new("supervisor");
-    let supervisor = Supervisor::start(plan, claim, listener, telemetry)
+    let supervisor = Supervisor::launch(plan, claim, listener, telemetry)
         .await
         .unwrap();
+    supervisor.settled().await;
     House {
         supervisor,
         directory,
@@ -86,8 +87,9 @@ impl House {
 
     /// Waits until a condition holds.
     pub(crate) async fn until(&self, holds: impl Fn(&Self) -> bool) {
+        let mut looks = tokio::time::interval(LOOK);
         while !holds(self) {
-            tokio::time::sleep(LOOK).await;
+            looks.tick().await;
         }
     }
 

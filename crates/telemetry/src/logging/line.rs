@@ -8,38 +8,32 @@ use tracing_subscriber::fmt::format::{Format, Full, Json, Writer};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::registry::LookupSpan;
 
-/// `gateway-0  2025-… INFO target: message field=value`.
-pub(super) struct TextLine {
-    process: String,
-    rest: Format<Full>,
+/// How a line looks.
+pub(super) enum Line {
+    /// `gateway-0  2025-… INFO target: message field=value`.
+    Text { process: String, rest: Format<Full> },
+    /// `{"process":"gateway-0","timestamp":…}`; the process is a JSON string, quotes
+    /// and all.
+    Json { process: String, rest: Format<Json> },
 }
 
-/// `{"process":"gateway-0","timestamp":…}`.
-pub(super) struct JsonLine {
-    process: String,
-    rest: Format<Json>,
-}
-
-impl TextLine {
-    pub(super) fn new(process: &str, rest: Format<Full>) -> Self {
-        Self {
+impl Line {
+    pub(super) fn text(process: &str, colours: bool) -> Self {
+        Self::Text {
             process: process.to_owned(),
-            rest,
+            rest: Format::default().with_ansi(colours),
         }
     }
-}
 
-impl JsonLine {
-    pub(super) fn new(process: &str, rest: Format<Json>) -> Self {
-        Self {
-            // As a JSON string, quotes and all.
+    pub(super) fn json(process: &str) -> Self {
+        Self::Json {
             process: Value::from(process).to_string(),
-            rest,
+            rest: Format::default().json().flatten_event(false),
         }
     }
 }
 
-impl<S, N> FormatEvent<S, N> for TextLine
+impl<S, N> FormatEvent<S, N> for Line
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
     N: for<'a> FormatFields<'a> + 'static,
@@ -50,26 +44,17 @@ where
         mut writer: Writer<'_>,
         event: &Event<'_>,
     ) -> fmt::Result {
-        write!(writer, "{:<10} ", self.process)?;
-        self.rest.format_event(context, writer, event)
-    }
-}
-
-impl<S, N> FormatEvent<S, N> for JsonLine
-where
-    S: Subscriber + for<'a> LookupSpan<'a>,
-    N: for<'a> FormatFields<'a> + 'static,
-{
-    fn format_event(
-        &self,
-        context: &FmtContext<'_, S, N>,
-        mut writer: Writer<'_>,
-        event: &Event<'_>,
-    ) -> fmt::Result {
-        let mut line = String::new();
-        self.rest
-            .format_event(context, Writer::new(&mut line), event)?;
-        let members = line.strip_prefix('{').ok_or(fmt::Error)?;
-        write!(writer, "{{\"process\":{},{members}", self.process)
+        match self {
+            Self::Text { process, rest } => {
+                write!(writer, "{process:<10} ")?;
+                rest.format_event(context, writer, event)
+            }
+            Self::Json { process, rest } => {
+                let mut line = String::new();
+                rest.format_event(context, Writer::new(&mut line), event)?;
+                let members = line.strip_prefix('{').ok_or(fmt::Error)?;
+                write!(writer, "{{\"process\":{process},{members}")
+            }
+        }
     }
 }

@@ -1,10 +1,10 @@
 //! What an event does to which counter: no clock, no channel, no `async`.
 
-use crate::board::Board;
 use crate::event::Event;
+use crate::instruments::Instruments;
 
 /// Counts an event, unless its sender has.
-pub(super) fn count(event: &Event, board: &Board) {
+pub(super) fn count(event: &Event, instruments: &Instruments) {
     match event {
         Event::RequestStopped { .. }
         | Event::ToolExecuted { .. }
@@ -16,22 +16,25 @@ pub(super) fn count(event: &Event, board: &Board) {
         | Event::LinkUp { .. }
         | Event::LinkDown { .. } => {}
         Event::RequestCancelled { by, .. } => {
-            board.cancelled.with_label_values(&[by.as_str()]).inc();
+            instruments
+                .cancelled
+                .with_label_values(&[by.as_str()])
+                .inc();
         }
         Event::WorkerAbandoned { pool, .. } => {
-            board
+            instruments
                 .worker_abandonments
                 .with_label_values(&[pool.as_str()])
                 .inc();
         }
-        Event::LoopStalled { .. } => board.loop_stalls.inc(),
+        Event::LoopStalled { .. } => instruments.loop_stalls.inc(),
         Event::ChildExited { slot, cause, .. } => {
-            board
+            instruments
                 .child_exits
                 .with_label_values(&[slot, cause.as_str()])
                 .inc();
         }
-        Event::ChildRestarted { slot, .. } => board.restarts.with_label_values(&[slot]).inc(),
-        Event::ScrapeMissed { slot } => board.scrapes_missed.with_label_values(&[slot]).inc(),
+        Event::ChildRestarted { slot, .. } => instruments.restarts.with_label_values(&[slot]).inc(),
+        Event::ScrapeMissed { slot } => instruments.scrapes_missed.with_label_values(&[slot]).inc(),
     }
 }

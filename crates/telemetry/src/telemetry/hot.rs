@@ -2,8 +2,8 @@
 
 use prometheus::IntCounter;
 
-use crate::board::Board;
 use crate::gauge::Gauge;
+use crate::instruments::Instruments;
 use crate::label::{LostKind, Pool, RefusedReason, StreamKind};
 
 pub(super) struct Hot {
@@ -23,27 +23,33 @@ pub(super) struct Hot {
 }
 
 impl Hot {
-    pub(super) fn new(board: &Board) -> Self {
+    pub(super) fn new(instruments: &Instruments) -> Self {
         let streams =
-            |kind: StreamKind| Gauge::new(board.streams.with_label_values(&[kind.as_str()]));
-        let busy = |pool: Pool| Gauge::new(board.workers_busy.with_label_values(&[pool.as_str()]));
-        let abandoned =
-            |pool: Pool| Gauge::new(board.workers_abandoned.with_label_values(&[pool.as_str()]));
-        let lost = |kind: LostKind| board.lost.with_label_values(&[kind.as_str()]);
+            |kind: StreamKind| Gauge::new(instruments.streams.with_label_values(&[kind.as_str()]));
+        let busy =
+            |pool: Pool| Gauge::new(instruments.workers_busy.with_label_values(&[pool.as_str()]));
+        let abandoned = |pool: Pool| {
+            Gauge::new(
+                instruments
+                    .workers_abandoned
+                    .with_label_values(&[pool.as_str()]),
+            )
+        };
+        let lost = |kind: LostKind| instruments.lost.with_label_values(&[kind.as_str()]);
         Self {
-            in_flight: Gauge::new(board.in_flight.clone()),
-            connections: Gauge::new(board.connections.clone()),
+            in_flight: Gauge::new(instruments.in_flight.clone()),
+            connections: Gauge::new(instruments.connections.clone()),
             call_streams: streams(StreamKind::Call),
             listen_streams: streams(StreamKind::Listen),
             session_streams: streams(StreamKind::Session),
-            sessions_cached: Gauge::new(board.sessions_cached.clone()),
+            sessions_cached: Gauge::new(instruments.sessions_cached.clone()),
             async_busy: busy(Pool::Async),
             blocking_busy: busy(Pool::Blocking),
             async_abandoned: abandoned(Pool::Async),
             blocking_abandoned: abandoned(Pool::Blocking),
             refused: RefusedReason::ALL
                 .iter()
-                .map(|reason| board.refused.with_label_values(&[reason.as_str()]))
+                .map(|reason| instruments.refused.with_label_values(&[reason.as_str()]))
                 .collect(),
             lost_events: lost(LostKind::Event),
             lost_lines: lost(LostKind::Line),

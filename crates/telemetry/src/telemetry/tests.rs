@@ -1,5 +1,8 @@
-use conduit_actor::TreeOptions;
+use conduit_actor::{ChildView, TreeOptions};
 use conduit_lifecycle::Phase;
+use conduit_link::{Links, Slot};
+use tokio::sync::mpsc;
+use uuid::Uuid;
 
 use super::*;
 use crate::event::Trace;
@@ -25,7 +28,7 @@ fn assert_sample(telemetry: &Telemetry, sample: &str) {
 async fn with_sink(process: &str) -> (Telemetry, Tree) {
     let telemetry = Telemetry::new(process);
     let tree = Tree::start(TreeOptions::default()).await.expect("a tree");
-    telemetry.start_sink(&tree).await.expect("a sink");
+    telemetry.start_in(&tree).await.expect("a sink");
     (telemetry, tree)
 }
 
@@ -335,6 +338,71 @@ async fn a_sink_that_died_counts_again_after_its_restart() {
     );
 }
 
+#[tokio::test]
+async fn the_actors_of_its_tree_are_shown() {
+    let (telemetry, tree) = with_sink("hub-0").await;
+    tree.kill("telemetry");
+    while tree.view().iter().all(|sink| sink.restarts == 0) {
+        tokio::task::yield_now().await;
+    }
+
+    assert_sample(
+        &telemetry,
+        r#"conduit_actor_restarts_total{process="hub-0",actor="telemetry"} 1"#,
+    );
+}
+
+#[tokio::test]
+async fn links_that_are_watched_are_shown_and_told_of() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let links = |slot: Slot| {
+        let build = "build".to_owned();
+        let options =
+            conduit_link::Options::new(folder.path().to_owned(), slot, Uuid::new_v4(), build);
+        Links::start(options).expect("links")
+    };
+    let (telemetry, _tree) = with_sink("hub-0").await;
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let ear = Arc::clone(&heard);
+    telemetry.listen(move |event| ear.lock().push(event.clone()));
+    let (hub, gateway) = (links(Slot::hub(0)), links(Slot::gateway(0)));
+    telemetry.watch_links(&hub);
+    let (tell, mut told) = mpsc::channel(8);
+    let telling = telemetry.clone();
+    let receiver = move |link: Link, delivery: Delivery| {
+        telling.tell_of_link(&link, &delivery);
+        tell.try_send(()).expect("room");
+    };
+    hub.listen(Arc::new(receiver)).expect("a socket");
+
+    let link = gateway.connect(Slot::hub(0), Arc::new(|_, _| {}));
+
+    told.recv().await.expect("it is up");
+    assert_sample(
+        &telemetry,
+        r#"conduit_link_up{process="hub-0",peer="gateway-0"} 1"#,
+    );
+    link.close();
+    told.recv().await.expect("it is down");
+    assert_sample(
+        &telemetry,
+        r#"conduit_link_up{process="hub-0",peer="gateway-0"} 0"#,
+    );
+    telemetry.flush(PATIENCE).await.expect("a sink at work");
+    let peer = || "gateway-0".to_owned();
+    let reason = "ended";
+    assert_eq!(
+        *heard.lock(),
+        [
+            Event::LinkUp { peer: peer() },
+            Event::LinkDown {
+                peer: peer(),
+                reason
+            }
+        ]
+    );
+}
+
 #[test]
 fn a_request_that_nobody_listens_to_costs_no_hop() {
     let telemetry = Telemetry::new("gateway-0");
@@ -433,10 +501,16 @@ fn a_connection_is_counted_for_ever_and_open_until_it_is_closed() {
     let telemetry = Telemetry::new("gateway-0");
 
     telemetry.connection_opened();
-    assert_eq!(telemetry.connections().level(), 1);
+    assert_sample(
+        &telemetry,
+        r#"conduit_http_connections{process="gateway-0"} 1"#,
+    );
     telemetry.connection_closed();
 
-    assert_eq!(telemetry.connections().level(), 0);
+    assert_sample(
+        &telemetry,
+        r#"conduit_http_connections{process="gateway-0"} 0"#,
+    );
     assert_sample(
         &telemetry,
         r#"conduit_http_connections_total{process="gateway-0"} 1"#,

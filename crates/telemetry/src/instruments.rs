@@ -9,7 +9,7 @@ use prometheus::{
 use crate::metric::{Metric, Row};
 
 /// The instruments; each field is one row of the table.
-pub(crate) struct Board {
+pub(crate) struct Instruments {
     pub(crate) registry: Registry,
     pub(crate) requests: IntCounterVec,
     pub(crate) request_seconds: HistogramVec,
@@ -55,7 +55,7 @@ pub(crate) struct Board {
     pub(crate) started: Gauge,
 }
 
-impl Board {
+impl Instruments {
     pub(crate) fn new() -> Self {
         let maker = Maker(Registry::new());
         let build = maker.gauges(Row::BUILD);
@@ -121,7 +121,7 @@ pub(crate) fn raise_to(counter: &IntCounter, counted: u64) {
     }
 }
 
-// === Behind the board ===
+// === Behind the instruments ===
 
 /// Makes instruments as the table says and registers them.
 struct Maker(Registry);

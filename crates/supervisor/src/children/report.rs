@@ -4,10 +4,10 @@ use conduit_link::Slot;
 use conduit_telemetry::{Event, Telemetry};
 use tracing::warn;
 
-use crate::children::News;
+use super::effect::News;
 
 /// Tells the world what happened in a slot.
-pub(crate) fn report(telemetry: &Telemetry, slot: &Slot, news: &News) {
+pub(super) fn report(telemetry: &Telemetry, slot: &Slot, news: &News) {
     let name = slot.to_string();
     let event = match *news {
         News::Started { pid, delay: None } => Event::ChildStarted { slot: name, pid },

@@ -6,6 +6,9 @@
 //! Invariant: between an [`Effect::Start`] and the exit of what it started there
 //! is no other. So a hung child is killed and waited for before its successor.
 
+#[cfg(test)]
+mod tests;
+
 use std::time::Duration;
 
 use conduit_lifecycle::{Budget, Phase, Verdict};
@@ -428,6 +431,3 @@ impl Place {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;
