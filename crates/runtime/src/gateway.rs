@@ -319,7 +319,7 @@ impl Gateway {
         self.shared.telemetry.refused(reason);
         let id = peek_id(body);
         let text = format!("{text}, try again in a moment");
-        Reply::Message(route::refusal(id.as_ref(), text))
+        Reply::Message(route::busy(id.as_ref(), text))
     }
 }
 

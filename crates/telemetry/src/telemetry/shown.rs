@@ -106,7 +106,7 @@ impl Telemetry {
         set_age(&instruments.link_silence, peer, silence);
     }
 
-    /// Shows what actors are doing, as [`Tree::viewer`] tells.
+    /// Shows what actors are doing, as [`Tree::viewer`](conduit_actor::Tree::viewer) tells.
     pub fn actors(&self, actors: &[ChildView]) {
         let instruments = &self.shared.instruments;
         for actor in actors {
