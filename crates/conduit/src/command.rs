@@ -1,4 +1,4 @@
-//! The commands that answer and end. Each makes a text; [`print`] hands it out.
+//! The commands that answer and end. Each makes a text; [`print()`] hands it out.
 
 pub(crate) mod config;
 pub(crate) mod explain;

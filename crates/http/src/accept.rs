@@ -101,6 +101,10 @@ impl Endpoint {
 
     /// Stops accepting and serves on for a moment; resolves when the gateway may
     /// drain its calls.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future leaves accepting stopped; call it again to wait.
     pub async fn close(&mut self) {
         self.stop.cancel();
         if (&mut self.accepting).await.is_err() {
@@ -111,6 +115,10 @@ impl Endpoint {
 
     /// Lets every connection finish what it is doing, for at most `grace`.
     /// Returns how many were still open then.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future leaves connections to finish by themselves.
     pub async fn finish(self, grace: Duration) -> usize {
         self.finish.cancel();
         self.connections.close();

@@ -80,7 +80,11 @@ impl Admin {
         Ok(Self { stop, tasks })
     }
 
-    /// Stops serving; connections end after the answer at hand.
+    /// Stops serving; connections end after the answer at hand, or after a second.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future leaves them to end by themselves.
     pub async fn stop(self) {
         self.stop.cancel();
         self.tasks.close();

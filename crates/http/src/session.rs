@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use conduit_runtime::SessionError;
+use conduit_telemetry::RefusedReason;
 use http::{HeaderMap, HeaderName};
 use uuid::Uuid;
 use warp::reply::Response;
@@ -25,7 +26,7 @@ pub(crate) async fn open_stream(state: &Arc<State>, headers: &HeaderMap) -> Resp
     match state.gateway.open_session_stream(id).await {
         Ok(stream) => events::respond(state, stream),
         Err(SessionError::NotFound) => refusal::session_not_found(),
-        Err(SessionError::Unavailable) => refusal::busy(),
+        Err(SessionError::Unavailable) => unavailable(state),
     }
 }
 
@@ -40,8 +41,13 @@ pub(crate) async fn end(state: &Arc<State>, headers: &HeaderMap) -> Response {
     match state.gateway.end_session(id).await {
         Ok(()) => refusal::empty(204),
         Err(SessionError::NotFound) => refusal::session_not_found(),
-        Err(SessionError::Unavailable) => refusal::busy(),
+        Err(SessionError::Unavailable) => unavailable(state),
     }
+}
+
+fn unavailable(state: &State) -> Response {
+    state.telemetry.refused(RefusedReason::Store);
+    refusal::busy()
 }
 
 static SESSION: HeaderName = HeaderName::from_static("mcp-session-id");

@@ -6,8 +6,9 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::content::Content;
-use crate::members;
+use crate::demand;
 use crate::meta::Meta;
+use crate::params::Params;
 use crate::raw;
 use crate::wire_error::WireError;
 
@@ -30,24 +31,22 @@ impl<'a> CallParams<'a> {
     /// -32602 when the name is missing or not a string, when the arguments are not
     /// an object, or when either occurs twice (M-TOOL-15).
     pub fn parse(params: Option<&'a RawValue>) -> Result<Self, WireError> {
-        let params = params.map_or("{}", RawValue::get);
-        let Ok([name, arguments]) = members::read(params, &["name", "arguments"]) else {
-            return Err(WireError::invalid_params("`params` has to be an object"));
-        };
-        if arguments.is_twice() {
-            return Err(WireError::invalid_params("`params.arguments` occurs twice"));
+        Self::read(&Params::read(params))
+    }
+
+    /// Reads the parameters of a call from those that have been read already.
+    ///
+    /// # Errors
+    ///
+    /// As [`parse`](Self::parse).
+    pub fn read(params: &Params<'a>) -> Result<Self, WireError> {
+        let members = params.members()?;
+        let name = demand::string(members.name, "params.name")?;
+        let arguments = demand::once(members.arguments, "params.arguments")?;
+        if arguments.is_some_and(|arguments| !raw::is_object(arguments)) {
+            return Err(demand::mistyped("params.arguments", "an object"));
         }
-        let Some(name) = name.one().and_then(raw::string) else {
-            return Err(WireError::invalid_params(
-                "`params.name` has to be a string",
-            ));
-        };
-        match arguments.one() {
-            Some(raw) if !raw::is_object(raw) => Err(WireError::invalid_params(
-                "`params.arguments` has to be an object",
-            )),
-            arguments => Ok(Self { name, arguments }),
-        }
+        Ok(Self { name, arguments })
     }
 }
 

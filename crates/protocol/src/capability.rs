@@ -139,7 +139,42 @@ pub struct Resources {
     pub list_changed: bool,
 }
 
+/// What a method needs its server to offer.
+///
+/// Source: C-TYPE-16, table of 5.10.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Gate {
+    /// [`ServerCapabilities::tools`].
+    Tools,
+    /// [`ServerCapabilities::resources`].
+    Resources,
+    /// [`Resources::subscribe`].
+    ResourceSubscriptions,
+    /// [`ServerCapabilities::prompts`].
+    Prompts,
+    /// [`ServerCapabilities::completions`].
+    Completions,
+    /// [`ServerCapabilities::logging`].
+    Logging,
+}
+
 impl ServerCapabilities {
+    /// Returns whether the server offers what a method needs.
+    #[must_use]
+    pub fn offers(&self, gate: Gate) -> bool {
+        match gate {
+            Gate::Tools => self.tools.is_some(),
+            Gate::Resources => self.resources.is_some(),
+            Gate::ResourceSubscriptions => {
+                self.resources.is_some_and(|resources| resources.subscribe)
+            }
+            Gate::Prompts => self.prompts.is_some(),
+            Gate::Completions => self.completions,
+            Gate::Logging => self.logging,
+        }
+    }
+
     /// Returns what a server offers that declares nothing: tools, resources and
     /// prompts (R9).
     #[must_use]
@@ -240,6 +275,26 @@ mod tests {
         let json = serde_json::to_string(&offered).expect("JSON");
 
         assert_eq!(json, r#"{"tools":{"listChanged":true},"logging":{}}"#);
+    }
+
+    #[test]
+    fn a_gate_is_open_where_the_server_offers_what_is_behind_it() {
+        let offered = ServerCapabilities {
+            resources: Some(Resources::default()),
+            logging: true,
+            ..ServerCapabilities::default()
+        };
+
+        for (gate, open) in [
+            (Gate::Tools, false),
+            (Gate::Resources, true),
+            (Gate::ResourceSubscriptions, false),
+            (Gate::Prompts, false),
+            (Gate::Completions, false),
+            (Gate::Logging, true),
+        ] {
+            assert_eq!(offered.offers(gate), open, "{gate:?}");
+        }
     }
 
     #[test]

@@ -1,11 +1,11 @@
-//! The blocks that a tool's result is made of.
+//! The blocks that results of tools and messages of prompts are made of.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 
-use crate::implementation::Icon;
 use crate::meta::Meta;
+use crate::resources::Resource;
 
 /// One block of a result: `{"type":"text","text":"hello"}`.
 ///
@@ -52,17 +52,7 @@ impl Content {
     /// Makes a block that points at a resource.
     #[must_use]
     pub fn resource_link(uri: impl Into<String>, name: impl Into<String>) -> Self {
-        Self::ResourceLink(Box::new(ResourceLink {
-            uri: uri.into(),
-            name: name.into(),
-            title: None,
-            description: None,
-            mime_type: None,
-            size: None,
-            icons: Vec::new(),
-            annotations: None,
-            meta: None,
-        }))
+        Self::ResourceLink(Box::new(Resource::new(uri, name)))
     }
 
     /// Makes a block that holds a resource.
@@ -116,38 +106,10 @@ impl MediaBlock {
     }
 }
 
-/// Points at a resource.
+/// Points at a resource, which need not be listed.
 ///
-/// Source: C-TYPE-04, C-TYPE-06.
-#[derive(Clone, Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ResourceLink {
-    /// Where it is.
-    pub uri: String,
-    /// The name for programs.
-    pub name: String,
-    /// The name for people.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub title: Option<String>,
-    /// What it is.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
-    /// Its media type.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub mime_type: Option<String>,
-    /// Its size in bytes, before any encoding.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub size: Option<u64>,
-    /// Pictures to show.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub icons: Vec<Icon>,
-    /// For whom it is, and how much it matters.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub annotations: Option<Box<Annotations>>,
-    /// What else is known about it.
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
-    pub meta: Option<Meta>,
-}
+/// Source: C-TYPE-04.
+pub type ResourceLink = Resource;
 
 /// Holds a resource.
 #[derive(Clone, Debug, Serialize)]
@@ -219,6 +181,14 @@ impl ResourceContents {
             meta: None,
         }
     }
+
+    /// Adds the media type.
+    #[must_use]
+    pub fn with_mime_type(mut self, name: impl Into<String>) -> Self {
+        let (Self::Text { mime_type, .. } | Self::Blob { mime_type, .. }) = &mut self;
+        *mime_type = Some(name.into());
+        self
+    }
 }
 
 /// For whom something is, and how much it matters.
@@ -281,6 +251,11 @@ mod tests {
         check(
             &Content::resource(ResourceContents::blob("mem://a", b"x")),
             r#"{"type":"resource","resource":{"uri":"mem://a","blob":"eA=="}}"#,
+        );
+        let typed = ResourceContents::text("mem://a", "x").with_mime_type("text/plain");
+        check(
+            &Content::resource(typed),
+            r#"{"type":"resource","resource":{"uri":"mem://a","text":"x","mimeType":"text/plain"}}"#,
         );
     }
 

@@ -15,18 +15,17 @@
 //! Whether the version is served is not looked at here: over HTTP the header has
 //! to be held against the body first (C-ERA-07). Sessions never change the era.
 
-mod request_meta;
-
 use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
 use crate::capability::ClientCapabilities;
-use crate::era::request_meta::RequestMeta;
+use crate::demand::{mistyped, once};
 use crate::id::ProgressToken;
 use crate::log_level::LogLevel;
 use crate::members::Slot;
 use crate::meta::keys;
+use crate::params::{Params, RequestMeta};
 use crate::trace::TraceContext;
 use crate::wire_error::WireError;
 use crate::{raw, version};
@@ -108,18 +107,7 @@ pub fn classify(
     params: Option<&RawValue>,
     header_version: Option<&str>,
 ) -> Result<Context, WireError> {
-    let meta = RequestMeta::read(params)?;
-    let under_modern_header = header_version.and_then(version::modern).is_some();
-    let era = match meta.era()? {
-        Some(era) => era,
-        None if method == "initialize" => Era::Legacy,
-        None if under_modern_header => return Err(missing(keys::PROTOCOL_VERSION)),
-        None if method == "server/discover" => Era::Modern,
-        None => Era::Legacy,
-    };
-    let mut context = read(era, &meta, header_version)?;
-    context.progress_token = meta.progress_token()?;
-    Ok(context)
+    Params::read(params).classify(method, header_version)
 }
 
 /// Finds the era of a notification and reads its metadata.
@@ -138,14 +126,7 @@ pub fn classify_notification(
     params: Option<&RawValue>,
     header_version: Option<&str>,
 ) -> Result<Context, WireError> {
-    let meta = RequestMeta::read(params)?;
-    let under_modern_header = header_version.and_then(version::modern).is_some();
-    let era = match meta.era()? {
-        Some(era) => era,
-        None if under_modern_header || method == "server/discover" => Era::Modern,
-        None => Era::Legacy,
-    };
-    read(era, &meta, header_version)
+    Params::read(params).classify_notification(method, header_version)
 }
 
 /// Checks that the version of a modern message is one that is served.
@@ -163,6 +144,52 @@ pub fn check_version(context: &Context) -> Result<(), WireError> {
             Err(WireError::unsupported_version(version))
         }
         (Era::Modern | Era::Legacy, _) => Ok(()),
+    }
+}
+
+impl Params<'_> {
+    /// Does what [`classify`] does, for parameters that have been read.
+    ///
+    /// # Errors
+    ///
+    /// As [`classify`].
+    pub fn classify(
+        &self,
+        method: &str,
+        header_version: Option<&str>,
+    ) -> Result<Context, WireError> {
+        let meta = self.meta()?;
+        let under_modern_header = header_version.and_then(version::modern).is_some();
+        let era = match meta.era()? {
+            Some(era) => era,
+            None if method == "initialize" => Era::Legacy,
+            None if under_modern_header => return Err(missing(keys::PROTOCOL_VERSION)),
+            None if method == "server/discover" => Era::Modern,
+            None => Era::Legacy,
+        };
+        let mut context = read(era, meta, header_version)?;
+        context.progress_token = meta.progress_token()?;
+        Ok(context)
+    }
+
+    /// Does what [`classify_notification`] does, for parameters that have been read.
+    ///
+    /// # Errors
+    ///
+    /// As [`classify_notification`].
+    pub fn classify_notification(
+        &self,
+        method: &str,
+        header_version: Option<&str>,
+    ) -> Result<Context, WireError> {
+        let meta = self.meta()?;
+        let under_modern_header = header_version.and_then(version::modern).is_some();
+        let era = match meta.era()? {
+            Some(era) => era,
+            None if under_modern_header || method == "server/discover" => Era::Modern,
+            None => Era::Legacy,
+        };
+        read(era, meta, header_version)
     }
 }
 
@@ -264,19 +291,8 @@ impl<'a> RequestMeta<'a> {
     }
 }
 
-fn once<'a>(slot: Slot<'a>, key: &str) -> Result<Option<&'a RawValue>, WireError> {
-    if slot.is_twice() {
-        return Err(WireError::invalid_params(format!("`{key}` occurs twice")));
-    }
-    Ok(slot.one())
-}
-
 fn missing(key: &str) -> WireError {
     WireError::invalid_params(format!("`_meta` has to contain `{key}`"))
-}
-
-fn mistyped(key: &str, expected: &str) -> WireError {
-    WireError::invalid_params(format!("`{key}` has to be {expected}"))
 }
 
 #[cfg(test)]

@@ -3,18 +3,26 @@
 //! Each function is one step of the order in which a request is checked
 //! (C-ERA-07): [`classify`](crate::classify), then [`check_version_header`], then
 //! [`check_version`](crate::check_version), then [`check_method_header`], then the
-//! method is routed, then [`check_name_header`]. They hold for modern requests
-//! only, never for notifications (R5, M-HDR-11). The body stays authoritative;
-//! headers are only verified (M-HDR-14).
+//! method is routed, then [`check_name_header_of`], then [`check_param_headers`]
+//! for the tool that was found. They hold for modern requests only, never for
+//! notifications (R5, M-HDR-11). The body stays authoritative; headers are only
+//! verified (M-HDR-14).
 //!
-//! Not here: `Mcp-Param-*`, and the headers of sessions.
+//! Not here: the headers of sessions.
 
+mod decimal;
+mod param;
 mod sentinel;
 
-use crate::era::{Context, Era};
-use crate::version;
-use crate::wire_error::WireError;
+use std::borrow::Cow;
 
+use crate::era::{Context, Era};
+use crate::method::Method;
+use crate::params::Params;
+use crate::wire_error::WireError;
+use crate::{raw, version};
+
+pub use crate::headers::param::check_param_headers;
 pub use crate::headers::sentinel::{decode_header_text, encode_header_text};
 
 /// What a request says in one header, as the lines of that name.
@@ -109,15 +117,34 @@ pub fn check_name_header(
     if bound_by(context).is_none() {
         return Ok(());
     }
-    let text = required(field, "Mcp-Name")?;
-    let Some(decoded) = decode_header_text(text) else {
-        return Err(WireError::header_mismatch(
-            "Mcp-Name is not valid Base64 of UTF-8",
-        ));
-    };
+    let text = decoded(required(field, MCP_NAME)?, MCP_NAME)?;
     match name {
-        Some(name) if decoded != name => Err(differs("Mcp-Name")),
+        Some(name) if text != name => Err(differs(MCP_NAME)),
         Some(_) | None => Ok(()),
+    }
+}
+
+/// Step 8, for any method: does what [`check_name_header`] does where the method
+/// has such a header (`tools/call` and `prompts/get` for `params.name`,
+/// `resources/read` for `params.uri`), and lets all others pass (M-HDR-08).
+///
+/// # Errors
+///
+/// As [`check_name_header`].
+///
+/// Source: table of 2.6.
+pub fn check_name_header_of(
+    field: Field<'_>,
+    context: &Context,
+    method: Method,
+    params: &Params<'_>,
+) -> Result<(), WireError> {
+    match params.subject(method) {
+        Some(slot) => {
+            let name = slot.one().and_then(raw::string);
+            check_name_header(field, context, name.as_deref())
+        }
+        None => Ok(()),
     }
 }
 
@@ -149,6 +176,8 @@ pub fn check_legacy_version_header(
 
 // === Behind the handle ===
 
+const MCP_NAME: &str = "Mcp-Name";
+
 /// The version whose header rules bind the message, if any do.
 fn bound_by(context: &Context) -> Option<&str> {
     match context.era {
@@ -175,6 +204,12 @@ fn required<'a>(field: Field<'a>, header: &str) -> Result<&'a str, WireError> {
         },
     };
     Err(WireError::header_mismatch(format!("{header} {fault}")))
+}
+
+/// The text that a value stands for (M-HDR-04).
+fn decoded<'a>(text: &'a str, header: &str) -> Result<Cow<'a, str>, WireError> {
+    decode_header_text(text)
+        .ok_or_else(|| WireError::header_mismatch(format!("{header} is not valid Base64 of UTF-8")))
 }
 
 fn differs(header: &str) -> WireError {

@@ -32,3 +32,21 @@ pub const TRACEPARENT_BYTES: usize = 55;
 
 /// Longest name of a tool, in characters (R32).
 pub const TOOL_NAME_CHARS: usize = 64;
+
+/// Longest URI of a client in one of our messages, in characters (SEC-01).
+pub const REFLECTED_URI_CHARS: usize = 2048;
+
+/// Most entries of one kind in the filter of a `subscriptions/listen`.
+pub const SUBSCRIPTION_ENTRIES: usize = 1000;
+
+/// Longest URI, or id, that can be subscribed to, in bytes. It is kept for as
+/// long as the subscription lasts.
+pub const SUBSCRIPTION_ENTRY_BYTES: usize = 8 * 1024;
+
+/// Most values in the answer to `completion/complete`.
+///
+/// Source: C-COMP-02.
+pub const COMPLETION_VALUES: usize = 100;
+
+/// Deepest place in the input schema of a tool that repeats arguments in headers.
+pub const SCHEMA_DEPTH: usize = 128;

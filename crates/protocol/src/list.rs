@@ -4,8 +4,9 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
+use crate::demand;
+use crate::params::Params;
 use crate::wire_error::WireError;
-use crate::{members, raw};
 
 /// The parameters of a list: `{"cursor":"p2"}`.
 ///
@@ -23,23 +24,23 @@ impl<'a> ListParams<'a> {
     ///
     /// -32602 when the cursor is not a string, or occurs twice.
     pub fn parse(params: Option<&'a RawValue>) -> Result<Self, WireError> {
-        let Some(params) = params else {
-            return Ok(Self::default());
-        };
-        let Ok([cursor]) = members::read(params.get(), &["cursor"]) else {
-            return Err(WireError::invalid_params("`params` has to be an object"));
-        };
+        Self::read(&Params::read(params))
+    }
+
+    /// Reads the parameters of a list from those that have been read already.
+    ///
+    /// # Errors
+    ///
+    /// As [`parse`](Self::parse).
+    pub fn read(params: &Params<'a>) -> Result<Self, WireError> {
+        let cursor = params.members()?.cursor;
         if cursor.is_absent() {
             return Ok(Self::default());
         }
-        match cursor.one().and_then(raw::string) {
-            Some(cursor) => Ok(Self {
-                cursor: Some(cursor),
-            }),
-            None => Err(WireError::invalid_params(
-                "`params.cursor` has to be a string",
-            )),
-        }
+        let cursor = demand::string(cursor, "params.cursor")?;
+        Ok(Self {
+            cursor: Some(cursor),
+        })
     }
 }
 

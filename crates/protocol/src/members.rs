@@ -37,7 +37,7 @@ impl<'a> Slot<'a> {
         }
     }
 
-    const fn add(&mut self, raw: &'a RawValue) {
+    pub(crate) const fn add(&mut self, raw: &'a RawValue) {
         *self = match self {
             Self::Absent => Self::One(raw),
             Self::One(_) | Self::Twice => Self::Twice,
@@ -113,6 +113,30 @@ impl<'de, const N: usize> Visitor<'de> for IfObject<'_, N> {
     }
 }
 
+/// Seed that tells which of the names a key is, if any.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Which<'n>(pub(crate) &'n [&'n str]);
+
+impl<'de> DeserializeSeed<'de> for Which<'_> {
+    type Value = Option<usize>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_identifier(self)
+    }
+}
+
+impl Visitor<'_> for Which<'_> {
+    type Value = Option<usize>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a key")
+    }
+
+    fn visit_str<E>(self, key: &str) -> Result<Self::Value, E> {
+        Ok(self.0.iter().position(|name| *name == key))
+    }
+}
+
 // === Behind the handle ===
 
 struct Object<'n, const N: usize>(&'n [&'n str; N]);
@@ -143,29 +167,6 @@ fn collect<'de, A: MapAccess<'de>, const N: usize>(
         }
     }
     Ok(slots)
-}
-
-/// Which of the names a key is, if any.
-struct Which<'n>(&'n [&'n str]);
-
-impl<'de> DeserializeSeed<'de> for Which<'_> {
-    type Value = Option<usize>;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_identifier(self)
-    }
-}
-
-impl Visitor<'_> for Which<'_> {
-    type Value = Option<usize>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a key")
-    }
-
-    fn visit_str<E>(self, key: &str) -> Result<Self::Value, E> {
-        Ok(self.0.iter().position(|name| *name == key))
-    }
 }
 
 #[cfg(test)]

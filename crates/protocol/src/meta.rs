@@ -27,6 +27,8 @@ pub mod keys {
     pub const TRACESTATE: &str = "tracestate";
     /// W3C baggage, in both eras.
     pub const BAGGAGE: &str = "baggage";
+    /// Which listen stream tells, in its notifications and its result.
+    pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
     /// Who answers, in modern results.
     pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 }

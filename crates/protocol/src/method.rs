@@ -3,11 +3,16 @@
 //! One table is the router and the catalogue, so that the two cannot disagree
 //! (inventory H-17).
 
+use crate::capability::Gate;
 use crate::era::Era;
 
-/// Declares the table: variant, name on the wire, kind, eras.
+/// Declares the table: variant, name on the wire, kind, eras, and what a server has
+/// to offer, if anything.
 macro_rules! methods {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal, $kind:ident, [$($era:ident),+];)+) => {
+    ($(
+        $(#[$doc:meta])*
+        $variant:ident = $name:literal, $kind:ident, [$($era:ident),+] $(, $gate:ident)?;
+    )+) => {
         /// A method that clients call or a notification that they send.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[non_exhaustive]
@@ -23,6 +28,12 @@ macro_rules! methods {
             pub const fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name,)+
+                }
+            }
+
+            const fn gates(self) -> &'static [Gate] {
+                match self {
+                    $(Self::$variant => &[$(Gate::$gate)?],)+
                 }
             }
 
@@ -56,13 +67,38 @@ methods! {
     /// Are you there?
     Ping = "ping", Request, [Legacy];
     /// Which tools are there?
-    ToolsList = "tools/list", Request, [Modern, Legacy];
+    ToolsList = "tools/list", Request, [Modern, Legacy], Tools;
     /// Runs a tool.
-    ToolsCall = "tools/call", Request, [Modern, Legacy];
+    ToolsCall = "tools/call", Request, [Modern, Legacy], Tools;
+    /// Which resources are there?
+    ResourcesList = "resources/list", Request, [Modern, Legacy], Resources;
+    /// Which templates of resources are there?
+    ResourceTemplatesList = "resources/templates/list", Request, [Modern, Legacy], Resources;
+    /// What is in a resource?
+    ResourcesRead = "resources/read", Request, [Modern, Legacy], Resources;
+    /// Tell this session when a resource changes.
+    ResourcesSubscribe = "resources/subscribe", Request, [Legacy], ResourceSubscriptions;
+    /// Tell this session no longer.
+    ResourcesUnsubscribe = "resources/unsubscribe", Request, [Legacy], ResourceSubscriptions;
+    /// Which prompts are there?
+    PromptsList = "prompts/list", Request, [Modern, Legacy], Prompts;
+    /// What does a prompt say, filled in?
+    PromptsGet = "prompts/get", Request, [Modern, Legacy], Prompts;
+    /// What could an argument become?
+    CompletionComplete = "completion/complete", Request, [Modern, Legacy], Completions;
+    /// From which level on does this session want to hear?
+    LoggingSetLevel = "logging/setLevel", Request, [Legacy], Logging;
+    /// Tell of changes until the client leaves. Needs nothing: what is not offered is
+    /// not honoured (M-SUB-04).
+    SubscriptionsListen = "subscriptions/listen", Request, [Modern];
     /// The client has read the answer to `initialize`.
     Initialized = "notifications/initialized", Notification, [Legacy];
     /// The client no longer wants an answer.
     Cancelled = "notifications/cancelled", Notification, [Legacy];
+    /// The client's roots are others now (L-METH-04).
+    RootsListChanged = "notifications/roots/list_changed", Notification, [Legacy];
+    /// A request of the server goes on (L-METH-05).
+    Progress = "notifications/progress", Notification, [Legacy];
 }
 
 impl Method {
@@ -95,6 +131,15 @@ impl Method {
             .iter()
             .copied()
             .filter(move |method| method.is_in(era))
+    }
+
+    /// Returns what a server has to offer for this method to be served; otherwise it
+    /// is answered with -32601. `None` when every server serves it.
+    ///
+    /// Source: C-TYPE-16, R9.
+    #[must_use]
+    pub const fn capability(self) -> Option<Gate> {
+        self.gates().first().copied()
     }
 
     /// Returns whether this is a notification rather than a request.
@@ -132,10 +177,18 @@ mod tests {
 
     #[test]
     fn methods_of_one_era_are_unknown_to_the_other() {
-        for name in ["initialize", "ping"] {
+        for name in [
+            "initialize",
+            "ping",
+            "logging/setLevel",
+            "resources/subscribe",
+            "resources/unsubscribe",
+        ] {
             assert_eq!(Method::route(Era::Modern, name), None, "{name}");
         }
-        assert_eq!(Method::route(Era::Legacy, "server/discover"), None);
+        for name in ["server/discover", "subscriptions/listen"] {
+            assert_eq!(Method::route(Era::Legacy, name), None, "{name}");
+        }
     }
 
     #[test]
@@ -149,6 +202,27 @@ mod tests {
     fn a_request_cannot_name_a_notification_nor_the_other_way_round() {
         assert_eq!(Method::route(Era::Legacy, "notifications/cancelled"), None);
         assert_eq!(Method::route_notification(Era::Legacy, "tools/call"), None);
+    }
+
+    #[test]
+    fn a_method_needs_what_its_family_needs() {
+        for (method, gate) in [
+            (Method::ToolsCall, Some(Gate::Tools)),
+            (Method::ResourceTemplatesList, Some(Gate::Resources)),
+            (Method::ResourcesRead, Some(Gate::Resources)),
+            (
+                Method::ResourcesUnsubscribe,
+                Some(Gate::ResourceSubscriptions),
+            ),
+            (Method::PromptsGet, Some(Gate::Prompts)),
+            (Method::CompletionComplete, Some(Gate::Completions)),
+            (Method::LoggingSetLevel, Some(Gate::Logging)),
+            (Method::Ping, None),
+            (Method::SubscriptionsListen, None),
+            (Method::Cancelled, None),
+        ] {
+            assert_eq!(method.capability(), gate, "{method:?}");
+        }
     }
 
     #[test]

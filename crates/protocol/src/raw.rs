@@ -12,6 +12,15 @@ pub(crate) fn is_null(raw: &RawValue) -> bool {
     raw.get() == "null"
 }
 
+pub(crate) fn is_boolean(raw: &RawValue) -> bool {
+    matches!(raw.get(), "true" | "false")
+}
+
+pub(crate) fn is_number(raw: &RawValue) -> bool {
+    raw.get()
+        .starts_with(|first: char| first == '-' || first.is_ascii_digit())
+}
+
 /// Returns the text of a JSON string, borrowed unless it has escapes.
 ///
 /// `None` for anything else, and for a string that is no Unicode text (a lone

@@ -12,6 +12,7 @@ mod legacy;
 mod modern;
 mod notification;
 mod page;
+mod shaped;
 
 use bytes::Bytes;
 
@@ -19,8 +20,11 @@ use crate::id::RequestId;
 
 pub use crate::shape::error::{REJECTION_STATUS, error, error_with_null_id, http_status};
 pub use crate::shape::face::{CacheHints, CacheScope, Face};
-pub use crate::shape::notification::{log_message, progress};
-pub use crate::shape::page::ToolsPage;
+pub use crate::shape::notification::{
+    ListKind, acknowledged, list_changed, log_message, progress, resource_updated,
+};
+pub use crate::shape::page::{Listed, Page, PromptsPage, ResourcesPage, TemplatesPage, ToolsPage};
+pub use crate::shape::shaped::Shaped;
 
 /// One message to send: JSON on one line, in one or two pieces.
 ///

@@ -1,13 +1,18 @@
 //! What a tool is, as lists show it.
 
+mod header_param;
+
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::implementation::Icon;
+use crate::limits::SCHEMA_DEPTH;
 use crate::members;
 use crate::meta::Meta;
 use crate::raw;
 use crate::tool_name::ToolName;
+
+pub use crate::tools::header_param::HeaderParam;
 
 /// A tool, as lists show it.
 ///
@@ -30,6 +35,7 @@ pub struct Tool {
     /// What else is known about it.
     pub meta: Option<Meta>,
     input_schema: Box<RawValue>,
+    header_params: Box<[HeaderParam]>,
     output_schema: Option<Output>,
 }
 
@@ -57,7 +63,7 @@ pub struct ToolAnnotations {
 }
 
 /// Says why a tool cannot be listed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidTool {
     /// Arguments are an object, and the schema has to say so.
@@ -66,6 +72,32 @@ pub enum InvalidTool {
     /// A schema is an object.
     #[error("the output schema of a tool has to be a JSON object")]
     OutputSchema,
+    /// A header's name has letters, digits and a few signs.
+    #[error("`x-mcp-header` of the property `{property}` has to be a token of RFC 9110")]
+    HeaderName {
+        /// The property, with those that it is in before it.
+        property: String,
+    },
+    /// Clients could not write any other value into a header.
+    #[error(
+        "the property `{property}` has an `x-mcp-header`, so its `type` has to be `string`, `integer` or `boolean`"
+    )]
+    HeaderType {
+        /// The property, with those that it is in before it.
+        property: String,
+    },
+    /// Clients find annotations on properties, and on properties of properties.
+    #[error("`x-mcp-header` may stand only on properties that other `properties` lead to")]
+    HeaderPlace,
+    /// Headers are told apart by their names, in any case.
+    #[error("two properties of a tool cannot have the same header `{header}`")]
+    HeaderTwice {
+        /// The header's name, in lower case.
+        header: String,
+    },
+    /// It would take too long to look for annotations.
+    #[error("an input schema with `x-mcp-header` can be at most {SCHEMA_DEPTH} levels deep")]
+    SchemaDepth,
 }
 
 impl Tool {
@@ -74,12 +106,15 @@ impl Tool {
     /// # Errors
     ///
     /// [`InvalidTool::InputSchema`] unless the schema is an object whose `type` is
-    /// `object` (C-TYPE-12).
+    /// `object` (C-TYPE-12). [`InvalidTool::HeaderName`] and its neighbours when it
+    /// annotates properties with `x-mcp-header` in a way that makes clients drop the
+    /// whole tool (M-HDR-09).
     pub fn new(name: ToolName, input_schema: Box<RawValue>) -> Result<Self, InvalidTool> {
         if !says_object(&input_schema) {
             return Err(InvalidTool::InputSchema);
         }
         Ok(Self {
+            header_params: header_param::find(&input_schema)?,
             name,
             title: None,
             description: None,
@@ -111,6 +146,12 @@ impl Tool {
     #[must_use]
     pub fn input_schema(&self) -> &RawValue {
         &self.input_schema
+    }
+
+    /// Returns the arguments that clients repeat in headers.
+    #[must_use]
+    pub fn header_params(&self) -> &[HeaderParam] {
+        &self.header_params
     }
 
     /// Returns the JSON Schema of its structured content.

@@ -7,7 +7,9 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::limits::{REFLECTED_CHARS, REFLECTED_VERSION_CHARS};
+use crate::complete::Reference;
+use crate::era::Era;
+use crate::limits::{REFLECTED_CHARS, REFLECTED_URI_CHARS, REFLECTED_VERSION_CHARS};
 use crate::reflected::reflected;
 use crate::version::MODERN_VERSIONS;
 
@@ -36,6 +38,8 @@ impl Code {
     pub const MISSING_CLIENT_CAPABILITY: Self = Self(-32021);
     /// The request names a version that is not served. Modern.
     pub const UNSUPPORTED_VERSION: Self = Self(-32022);
+    /// There is no such resource. Legacy; must not be sent in the modern era.
+    pub const RESOURCE_NOT_FOUND: Self = Self(-32002);
     /// As many cancellations are recorded as may be (R2, R34).
     pub const CANCELLATION_LIMIT: Self = Self(-32000);
 
@@ -155,6 +159,46 @@ impl WireError {
         Self::new(Code::INVALID_PARAMS, format!("Unknown tool: {shown}"))
     }
 
+    /// No prompt has this name (M-PROMPT-02).
+    #[must_use]
+    pub fn unknown_prompt(name: &str) -> Self {
+        let shown = reflected(name, REFLECTED_CHARS);
+        Self::new(Code::INVALID_PARAMS, format!("Unknown prompt: {shown}"))
+    }
+
+    /// There is no such resource: -32602 in the modern era, -32002 in the legacy one,
+    /// with `{"uri":"mem://zz"}` in both.
+    ///
+    /// Source: M-RES-03, L-RES-04.
+    #[must_use]
+    pub fn resource_not_found(era: Era, uri: &str) -> Self {
+        #[derive(Serialize)]
+        struct NotFound {
+            uri: String,
+        }
+        let code = match era {
+            Era::Modern => Code::INVALID_PARAMS,
+            Era::Legacy => Code::RESOURCE_NOT_FOUND,
+        };
+        let shown = reflected(uri, REFLECTED_CHARS);
+        Self::new(code, format!("Resource not found: {shown}")).with_data(&NotFound {
+            uri: reflected(uri, REFLECTED_URI_CHARS),
+        })
+    }
+
+    /// What an argument should be completed for does not exist (C-COMP-03).
+    #[must_use]
+    pub fn unknown_reference(reference: &Reference<'_>) -> Self {
+        match reference {
+            Reference::Prompt(name) => Self::unknown_prompt(name),
+            Reference::Resource(uri) => {
+                let shown = reflected(uri, REFLECTED_CHARS);
+                let message = format!("Unknown resource template: {shown}");
+                Self::new(Code::INVALID_PARAMS, message)
+            }
+        }
+    }
+
     /// The fault is on our side; what it was goes to the log and to nobody else.
     #[must_use]
     pub const fn internal() -> Self {
@@ -264,6 +308,40 @@ mod tests {
                 r#""data":{"supported":["2026-07-28"],"requested":"v999.0.0"}}"#
             ),
         );
+    }
+
+    #[test]
+    fn a_resource_that_is_not_found_has_a_code_for_each_era() {
+        let of = |era| WireError::resource_not_found(era, "mem://zz");
+
+        check(
+            &of(Era::Modern),
+            r#"{"code":-32602,"message":"Resource not found: mem://zz","data":{"uri":"mem://zz"}}"#,
+        );
+        check(
+            &of(Era::Legacy),
+            r#"{"code":-32002,"message":"Resource not found: mem://zz","data":{"uri":"mem://zz"}}"#,
+        );
+    }
+
+    #[test]
+    fn what_is_completed_for_and_does_not_exist_is_named() {
+        check(
+            &WireError::unknown_reference(&Reference::Prompt("greet".into())),
+            r#"{"code":-32602,"message":"Unknown prompt: greet"}"#,
+        );
+        check(
+            &WireError::unknown_reference(&Reference::Resource("mem://{id}".into())),
+            r#"{"code":-32602,"message":"Unknown resource template: mem://{id}"}"#,
+        );
+    }
+
+    #[test]
+    fn a_long_uri_is_cut() {
+        let error = WireError::resource_not_found(Era::Modern, &"é".repeat(5000));
+
+        assert!(error.message.chars().count() < 250);
+        assert!(error.data().expect("data").get().chars().count() < 2100);
     }
 
     #[test]

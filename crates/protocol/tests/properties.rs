@@ -4,11 +4,13 @@
 #![allow(clippy::panic, reason = "a test may fail this way")]
 
 use conduit_protocol::{
-    CallParams, CancelledParams, Code, Content, Era, Face, Field, Implementation, InitializeParams,
-    ListParams, Message, RequestId, ServerCapabilities, ToolResult, WireError, check_method_header,
-    check_name_header, check_version, check_version_header, classify, classify_notification,
-    decode_header_text, encode_header_text, error, limits, parse, reflected, trace_list,
-    traceparent,
+    CallParams, CancelledParams, Code, CompleteParams, Completion, Content, Context, Era, Face,
+    Field, GetPromptParams, Implementation, InitializeParams, ListKind, ListParams, ListenParams,
+    Message, Method, Params, ReadParams, ReadResult, RequestId, ServerCapabilities, SetLevelParams,
+    SubscribeParams, Tool, ToolName, ToolResult, WireError, acknowledged, check_method_header,
+    check_name_header, check_name_header_of, check_param_headers, check_version,
+    check_version_header, classify, classify_notification, decode_header_text, encode_header_text,
+    error, limits, list_changed, parse, reflected, resource_updated, trace_list, traceparent,
 };
 use proptest::collection::{hash_map, vec};
 use proptest::prelude::*;
@@ -48,7 +50,18 @@ fn key() -> impl Strategy<Value = String> {
             "requestId",
             "reason",
             "cursor",
+            "uri",
+            "ref",
+            "argument",
+            "context",
+            "level",
+            "notifications",
+            "resourceSubscriptions",
             "protocolVersion",
+            "type",
+            "properties",
+            "items",
+            "x-mcp-header",
         ])
         .prop_map(str::to_owned),
         any::<String>(),
@@ -93,10 +106,61 @@ fn take_in(bytes: &[u8], header: Option<&str>) {
         drop(check_name_header(field, &context, Some(&method)));
     }
     drop(classify_notification(&method, params, header));
-    drop(CallParams::parse(params));
     drop(CancelledParams::parse(params));
     drop(InitializeParams::parse(params));
-    drop(ListParams::parse(params));
+    let params = Params::read(params);
+    for method in Method::methods() {
+        drop(check_name_header_of(
+            Field::One(b"x"),
+            &modern(),
+            *method,
+            &params,
+        ));
+    }
+    drop(CallParams::read(&params));
+    drop(CompleteParams::read(&params));
+    drop(GetPromptParams::read(&params));
+    drop(ListParams::read(&params));
+    drop(ListenParams::read(&params));
+    drop(ReadParams::read(&params));
+    drop(SetLevelParams::read(&params));
+    drop(SubscribeParams::read(&params));
+}
+
+fn modern() -> Context {
+    let mut context = Context::new(Era::Modern);
+    context.version = Some("2026-07-28".into());
+    context
+}
+
+/// A tool whose argument `a` of this type is repeated in `mcp-param-a`.
+fn annotated(kind: &str) -> Tool {
+    let schema = format!(
+        r#"{{"type":"object","properties":{{"a":{{"type":"{kind}","x-mcp-header":"A"}}}}}}"#
+    );
+    tool(&schema).expect("a tool")
+}
+
+fn tool(schema: &str) -> Option<Tool> {
+    let name = ToolName::new("t").expect("a name");
+    let schema = RawValue::from_string(schema.to_owned()).expect("valid JSON");
+    Tool::new(name, schema).ok()
+}
+
+/// Whether a header with this text repeats this argument.
+fn repeats(kind: &str, argument: &str, header: &str) -> bool {
+    let arguments = RawValue::from_string(format!(r#"{{"a":{argument}}}"#)).expect("valid JSON");
+    let fields = |_: &str| Field::One(header.as_bytes());
+    check_param_headers(fields, &modern(), &annotated(kind), Some(&arguments)).is_ok()
+}
+
+fn face() -> Face {
+    Face::new(
+        &Implementation::new("demo", "1"),
+        &ServerCapabilities::base(),
+        None,
+        <_>::default(),
+    )
 }
 
 fn with_params(params: &str) -> String {
@@ -184,6 +248,107 @@ proptest! {
     }
 
     #[test]
+    fn an_argument_of_text_is_repeated_by_its_header_and_by_no_other(text: String, other: String) {
+        let argument = Value::from(text.clone()).to_string();
+        prop_assert!(repeats("string", &argument, &encode_header_text(&text)));
+        let same = repeats("string", &argument, &encode_header_text(&other));
+        prop_assert_eq!(same, text == other);
+    }
+
+    #[test]
+    fn a_whole_number_is_repeated_however_it_is_written(number: i64, other: i64, zeros in 0_usize..30) {
+        let (argument, padding) = (number.to_string(), "0".repeat(zeros));
+        for header in [
+            format!("{number}.0{padding}"),
+            format!("{number}{padding}e-{zeros}"),
+            format!("{number}.{padding}0E+0"),
+        ] {
+            prop_assert!(repeats("integer", &argument, &header), "{}", header);
+        }
+        let same = repeats("integer", &argument, &other.to_string());
+        prop_assert_eq!(same, number == other);
+    }
+
+    #[test]
+    fn any_header_is_held_against_any_argument(argument in json(), header: String) {
+        repeats("string", &argument.to_string(), &header);
+    }
+
+    #[test]
+    fn any_schema_makes_a_tool_or_is_refused(properties in json(), rest in json()) {
+        let schema = format!(r#"{{"type":"object","properties":{properties},"x":{rest}}}"#);
+        for param in tool(&schema).iter().flat_map(Tool::header_params) {
+            prop_assert!(param.header().starts_with("mcp-param-"));
+            prop_assert!(param.path().count() > 0);
+        }
+    }
+
+    #[test]
+    fn arguments_of_a_prompt_are_read_back_as_they_were_written(
+        arguments in hash_map(any::<String>(), any::<String>(), 0..6),
+    ) {
+        let written = serde_json::to_string(&arguments).expect("JSON");
+        let text = format!(r#"{{"name":"greet","arguments":{written}}}"#);
+        let params = Params::read(Some(serde_json::from_str(&text).expect("valid JSON")));
+        let read = GetPromptParams::read(&params).expect("parameters");
+        prop_assert_eq!(read.arguments.into_iter().collect::<std::collections::HashMap<_, _>>(), arguments);
+    }
+
+    #[test]
+    fn a_filter_is_acknowledged_as_it_was_asked_for(
+        flags: [bool; 3],
+        uris in vec(any::<String>(), 0..6),
+    ) {
+        let text = serde_json::json!({"notifications": {
+            "toolsListChanged": flags[0],
+            "promptsListChanged": flags[1],
+            "resourcesListChanged": flags[2],
+            "resourceSubscriptions": uris,
+        }});
+        let text = text.to_string();
+        let asked = Params::read(Some(serde_json::from_str(&text).expect("valid JSON")));
+        let asked = ListenParams::read(&asked).expect("a filter");
+        let bytes = acknowledged(&RequestId::from(1), &asked.filter);
+        let Ok(Message::Notification(notification)) = parse(&bytes) else {
+            panic!("a notification");
+        };
+        let told = ListenParams::read(&Params::read(notification.params));
+        prop_assert_eq!(told.expect("a filter"), asked);
+    }
+
+    #[test]
+    fn what_changed_is_told_in_one_line_that_names_the_stream(uri: String, id: String) {
+        let id = RequestId::from_json(&Value::from(id).to_string()).expect("an id");
+        for bytes in [
+            resource_updated(&uri, Some(&id)),
+            list_changed(ListKind::Tools, Some(&id)),
+        ] {
+            prop_assert!(!bytes.contains(&b'\n'));
+            let message: Value = serde_json::from_slice(&bytes).expect("valid JSON");
+            let named = &message["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"];
+            prop_assert_eq!(named.to_string(), id.as_json());
+        }
+    }
+
+    #[test]
+    fn a_resource_and_a_completion_are_read_back_as_they_were_written(text: String) {
+        let face = face();
+        for era in [Era::Modern, Era::Legacy] {
+            let id = RequestId::from(1);
+            let read = face.read(era, &id, &ReadResult::text(text.clone(), text.clone()));
+            let message: Value = serde_json::from_slice(&read.into_bytes()).expect("valid JSON");
+            prop_assert_eq!(&message["result"]["contents"][0]["uri"], &Value::from(text.clone()));
+            prop_assert_eq!(&message["result"]["contents"][0]["text"], &Value::from(text.clone()));
+            let completion = Completion::new(vec![text.clone()]);
+            let complete = face.complete(era, &id, &completion);
+            let message: Value =
+                serde_json::from_slice(&complete.into_bytes()).expect("valid JSON");
+            let value = &message["result"]["completion"]["values"][0];
+            prop_assert_eq!(value, &Value::from(text.clone()));
+        }
+    }
+
+    #[test]
     fn what_is_reflected_is_short_and_has_no_control_characters(text: String) {
         let shown = reflected(&text, limits::REFLECTED_CHARS);
         prop_assert!(shown.chars().count() <= limits::REFLECTED_CHARS);
@@ -198,18 +363,12 @@ proptest! {
 
     #[test]
     fn a_result_is_read_back_as_it_was_written(text: String, value in json()) {
-        let face = Face::new(
-            &Implementation::new("demo", "1"),
-            &ServerCapabilities::base(),
-            None,
-            <_>::default(),
-        );
         let result = ToolResult {
             content: vec![Content::text(text.clone())],
             structured_content: Some(value.clone()),
             ..ToolResult::default()
         };
-        let bytes = face.call(Era::Modern, &RequestId::from(1), &result).into_bytes();
+        let bytes = face().call(Era::Modern, &RequestId::from(1), &result).into_bytes();
         prop_assert!(!bytes.contains(&b'\n'));
         let message: Value = serde_json::from_slice(&bytes).expect("valid JSON");
         prop_assert_eq!(&message["result"]["content"][0]["text"], &Value::from(text));
@@ -222,6 +381,8 @@ proptest! {
         for refusal in [
             WireError::method_not_found(&text),
             WireError::unknown_tool(&text),
+            WireError::unknown_prompt(&text),
+            WireError::resource_not_found(Era::Modern, &text),
             WireError::unsupported_version(&text),
         ] {
             let bytes = error(None, &refusal).into_bytes();

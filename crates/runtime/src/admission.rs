@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use conduit_telemetry::Gauge;
+use conduit_telemetry::{Gauge, Held};
 use tokio::sync::Notify;
 
 use crate::exchange::Submitted;
@@ -28,6 +28,7 @@ struct Shared {
     inside: AtomicUsize,
     limit: usize,
     gauge: Gauge,
+    streams: Gauge,
     emptied: Notify,
 }
 
@@ -38,12 +39,14 @@ struct Inside {
 }
 
 impl Admission {
-    pub(crate) fn new(limit: usize, gauge: Gauge) -> Self {
+    /// `gauge` shows what is inside, `streams` how much of it is a stream.
+    pub(crate) fn new(limit: usize, gauge: Gauge, streams: Gauge) -> Self {
         Self {
             shared: Arc::new(Shared {
                 inside: AtomicUsize::new(0),
                 limit,
                 gauge,
+                streams,
                 emptied: Notify::new(),
             }),
         }
@@ -87,6 +90,13 @@ impl Admission {
                 shared: Arc::clone(&self.shared),
             }),
         }
+    }
+}
+
+impl Admitted {
+    /// Counts an open stream until the result is dropped.
+    pub(crate) fn hold_stream(&self) -> Held {
+        self.inside.shared.streams.hold()
     }
 }
 

@@ -98,7 +98,7 @@ fn start_inline(
             ending.finish(&shared.registry, Ended::Returned(outcome), tool.time_limit);
         }
         Ok(Err(work)) => run_on_pool(shared, tool, ending, work, may_stream),
-        Err(_panic) => ending.finish(&shared.registry, Ended::Panicked, tool.time_limit),
+        Err(_panic) => panicked(shared, tool, ending),
     }
 }
 
@@ -112,8 +112,13 @@ fn start_on_pool(
     // Making the future is the author's code too.
     match std::panic::catch_unwind(AssertUnwindSafe(begin)) {
         Ok(work) => run_on_pool(shared, tool, ending, work, may_stream),
-        Err(_panic) => ending.finish(&shared.registry, Ended::Panicked, tool.time_limit),
+        Err(_panic) => panicked(shared, tool, ending),
     }
+}
+
+fn panicked(shared: &Shared, tool: &HostedTool, ending: Ending) {
+    shared.telemetry.emit(tool.named.panicked());
+    ending.finish(&shared.registry, Ended::Panicked, tool.time_limit);
 }
 
 fn run_on_pool(
@@ -124,7 +129,7 @@ fn run_on_pool(
     may_stream: bool,
 ) {
     let bounds = Bounds {
-        tool: Arc::clone(&tool.name),
+        named: Arc::clone(&tool.named),
         time_limit: tool.time_limit,
         grace: tool.policy.grace,
         concurrency: tool.concurrency.clone(),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use conduit_actor::{Seat, SpawnFailed, Tree, TreeOptions};
 use conduit_link::{
-    Delivery, FromHub, FromStore, Links, Mail, Message as Wire, Receiver, Role, ShardMap, Slot,
+    Delivery, FromHub, FromStore, Links, Mail, Message as Wire, Receiver, ShardMap, Slot,
 };
 use conduit_protocol::{Code, Message, WireError, parse, peek_id};
 use conduit_telemetry::{RefusedReason, StreamKind, Telemetry};
@@ -140,6 +140,10 @@ impl Gateway {
     /// # Errors
     ///
     /// [`StartError`] when threads or actors cannot be started.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future may leave actors that nobody reaches.
     pub async fn start(
         options: Options,
         hosted: Vec<Hosted>,
@@ -150,13 +154,7 @@ impl Gateway {
         let streams = Seat::new("streams");
         let sweeper = Seat::new("cancellation");
         let dispatcher = Seat::new("dispatcher");
-        let store = links.connect(
-            Slot {
-                role: Role::Store,
-                index: 0,
-            },
-            store_receiver(keeper.clone()),
-        );
+        let store = links.connect(Slot::STORE, store_receiver(keeper.clone()));
         let shared = Arc::new(Shared {
             options,
             hosted: hosted.into_iter().map(Arc::new).collect(),
@@ -182,11 +180,13 @@ impl Gateway {
             workers: start_workers(&options, telemetry)?,
             mark: Mark::new(),
             tasks: TaskTracker::new(),
-            admission: Admission::new(options.in_flight, telemetry.in_flight().clone()),
+            admission: Admission::new(
+                options.in_flight,
+                telemetry.in_flight().clone(),
+                telemetry.streams(StreamKind::Call).clone(),
+            ),
         });
         let tree = start_actors(&shared, &dispatcher, &sweeper, &keeper, &streams).await?;
-        let view = tree.viewer();
-        telemetry.collect_with(move |telemetry| telemetry.actors(&view()));
         let background = background(&shared, sweeper);
         Ok(Self {
             shared,
@@ -243,6 +243,10 @@ impl Gateway {
     }
 
     /// Sends one request through the real pipeline; returns whether it came back.
+    ///
+    /// # Cancel safety
+    ///
+    /// Safe.
     pub async fn probe(&self) -> bool {
         const PING: &[u8] = br#"{"jsonrpc":"2.0","id":0,"method":"ping"}"#;
         let reply = self.submit(Head::default(), Bytes::from_static(PING)).await;
@@ -254,6 +258,10 @@ impl Gateway {
     /// # Errors
     ///
     /// [`SessionError`].
+    ///
+    /// # Cancel safety
+    ///
+    /// Safe: a stream that nobody receives is closed.
     pub async fn open_session_stream(&self, session: Uuid) -> Result<SessionStream, SessionError> {
         match self.shared.sessions.look(session).await {
             Ok(Some(_live)) => {}
@@ -275,6 +283,10 @@ impl Gateway {
     /// # Errors
     ///
     /// [`SessionError`].
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future leaves open whether the session has ended.
     pub async fn end_session(&self, session: Uuid) -> Result<(), SessionError> {
         match self.shared.sessions.end(session).await {
             Ok(true) => Ok(()),
@@ -290,12 +302,20 @@ impl Gateway {
 
     /// Waits until an actor has failed more often than it may; the process has to
     /// end then. Returns the actor's name.
+    ///
+    /// # Cancel safety
+    ///
+    /// Safe: a failure stays known.
     pub async fn failed(&self) -> &'static str {
         self.tree.failed().await
     }
 
     /// Lets calls finish within `grace` and stops the others, each with an answer
     /// (R43). Session streams end. The transport has stopped taking messages.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future leaves calls running; drain again to stop them.
     pub async fn drain(&self, grace: Duration) -> Drained {
         if self.streams.cast(streams::Message::Drain).is_err() {
             debug!("no streams to end");
@@ -374,7 +394,7 @@ async fn start_actors(
         .map_err(actors_failed)?;
     shared
         .telemetry
-        .start_sink(&tree)
+        .start_in(&tree)
         .await
         .map_err(|source| StartError::Telemetry { source })?;
     let (seat, open) = (

@@ -35,7 +35,7 @@ pub struct Hosted {
 #[derive(Debug)]
 pub(crate) struct HostedTool {
     pub(crate) name: Arc<str>,
-    /// As the watchdog names it.
+    /// As events name it.
     pub(crate) named: Arc<Named>,
     pub(crate) policy: Policy,
     pub(crate) concurrency: Option<Arc<Semaphore>>,
@@ -126,6 +126,14 @@ impl Hosted {
     pub(crate) fn tool(&self, name: &str) -> Option<(usize, &HostedTool)> {
         let index = *self.by_name.get(name)?;
         Some((index, self.tools.get(index)?))
+    }
+
+    /// Returns what lists show of a tool.
+    pub(crate) fn definition(&self, index: usize) -> Option<&Tool> {
+        self.server
+            .tools()
+            .get(index)
+            .map(|entry| &entry.definition)
     }
 
     /// Returns the registered name of a tool.

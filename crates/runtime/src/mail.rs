@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use conduit_link::{
-    Answer, Lane, Link, Links, Mail, Message as Wire, Receiver, Recipients, Role, ShardMap, Slot,
-    ToHub, owner,
+    Answer, Lane, Link, Links, Mail, Message as Wire, Receiver, Recipients, ShardMap, Slot, ToHub,
+    owner,
 };
 use parking_lot::RwLock;
 use tracing::{debug, info};
@@ -67,13 +67,10 @@ impl PostOffice {
             kept
         });
         for &index in &map.shards {
-            shards.links.entry(index).or_insert_with(|| {
-                let hub = Slot {
-                    role: Role::Hub,
-                    index,
-                };
-                links.connect(hub, Arc::clone(receiver))
-            });
+            shards
+                .links
+                .entry(index)
+                .or_insert_with(|| links.connect(Slot::hub(index), Arc::clone(receiver)));
         }
         shards.map = map;
     }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use conduit_protocol::Rendered;
+use conduit_telemetry::Held;
 use futures_util::stream::Stream;
 use parking_lot::Mutex;
 
@@ -26,6 +27,7 @@ pub(crate) const EVENTS: usize = 64;
 pub struct Events {
     outbox: Arc<Outbox>,
     call: Admitted,
+    _held: Held,
 }
 
 /// Where the call writes; shared with the stream that reads.
@@ -63,8 +65,12 @@ impl Outbox {
 }
 
 impl Events {
-    pub(crate) const fn new(outbox: Arc<Outbox>, call: Admitted) -> Self {
-        Self { outbox, call }
+    pub(crate) fn new(outbox: Arc<Outbox>, call: Admitted) -> Self {
+        Self {
+            outbox,
+            _held: call.hold_stream(),
+            call,
+        }
     }
 }
 

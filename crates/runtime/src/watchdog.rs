@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use conduit_telemetry::{Event, Telemetry};
+use conduit_telemetry::{Event, Pool, Telemetry};
 use parking_lot::RwLock;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
@@ -17,13 +17,32 @@ const LOOK: Duration = Duration::from_millis(250);
 /// How long a tool may hold the loop before it is named.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// An inline tool, as the watchdog names it.
+/// A tool, as events name it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Named {
     /// The server that it belongs to.
     pub(crate) server: Arc<str>,
     /// Its registered name.
     pub(crate) tool: Arc<str>,
+}
+
+impl Named {
+    /// Says that a callback panicked.
+    pub(crate) fn panicked(&self) -> Event {
+        Event::CallbackPanicked {
+            server: self.server.to_string(),
+            tool: self.tool.to_string(),
+        }
+    }
+
+    /// Says that a blocking callback was given up.
+    pub(crate) fn abandoned(&self) -> Event {
+        Event::WorkerAbandoned {
+            server: self.server.to_string(),
+            tool: self.tool.to_string(),
+            pool: Pool::Blocking,
+        }
+    }
 }
 
 /// Which inline tool holds the loop, and since when.

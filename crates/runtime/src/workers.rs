@@ -15,11 +15,14 @@ use conduit_protocol::{Code, Outcome, ToolResult, WireError};
 use conduit_server::Work;
 use conduit_telemetry::{Gauge, Pool, Telemetry};
 use futures_util::FutureExt;
+use parking_lot::Mutex;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
-use tracing::{debug, error};
+use tracing::debug;
+
+use crate::watchdog::Named;
 
 /// The pool; dropping it leaves blocking callbacks to end by themselves.
 #[derive(Debug)]
@@ -29,6 +32,7 @@ pub(crate) struct Workers {
     busy: Gauge,
     busy_threads: Gauge,
     abandoned: Gauge,
+    telemetry: Telemetry,
 }
 
 /// What the pool is started with.
@@ -43,8 +47,8 @@ pub(crate) struct Options {
 /// What bounds one call.
 #[derive(Clone, Debug)]
 pub(crate) struct Bounds {
-    /// The tool, as its author named it.
-    pub(crate) tool: Arc<str>,
+    /// The tool, and the server that it belongs to.
+    pub(crate) named: Arc<Named>,
     /// The longest that the call may take.
     pub(crate) time_limit: Duration,
     /// After a cancel, how long before the call is aborted; never if `None`.
@@ -104,6 +108,7 @@ impl Workers {
             busy: telemetry.workers_busy(Pool::Async).clone(),
             busy_threads: telemetry.workers_busy(Pool::Blocking).clone(),
             abandoned: telemetry.workers_abandoned(Pool::Blocking).clone(),
+            telemetry: telemetry.clone(),
         }))
     }
 
@@ -127,7 +132,8 @@ impl Workers {
             match work {
                 Work::Async(callback) => {
                     let _busy = self.busy.hold();
-                    bounded(AssertUnwindSafe(callback).catch_unwind(), bounds).await
+                    self.bounded(AssertUnwindSafe(callback).catch_unwind(), bounds)
+                        .await
                 }
                 Work::Blocking(callback) => self.block(callback, bounds, slot).await,
             }
@@ -151,7 +157,7 @@ impl Workers {
         };
         let (send, returned) = oneshot::channel();
         let busy = self.busy_threads.hold();
-        let abandoned = Abandonable::new(&self.abandoned);
+        let abandoned = Abandonable::new(self, bounds);
         let watched = abandoned.clone();
         drop(runtime.spawn_blocking(move || {
             let outcome = std::panic::catch_unwind(AssertUnwindSafe(callback));
@@ -163,11 +169,33 @@ impl Workers {
         }));
         let mut guard = AbandonOnDrop(Some(abandoned));
         let returned = async { returned.await.unwrap_or_else(|_| Err(Box::new("lost"))) };
-        let ended = bounded(returned, bounds).await;
+        let ended = self.bounded(returned, bounds).await;
         if matches!(ended, Ended::Returned(_) | Ended::Panicked) {
             guard.0 = None;
         }
         ended
+    }
+}
+
+impl Workers {
+    /// Waits for the callback, or for a cancel and the grace after it.
+    async fn bounded(&self, callback: impl Future<Output = Caught>, bounds: &Bounds) -> Ended {
+        let stop = async {
+            bounds.token.cancelled().await;
+            match bounds.grace {
+                Some(grace) => sleep(grace).await,
+                None => pending().await,
+            }
+        };
+        tokio::select! {
+            // The answer first: a call that returned is not aborted.
+            biased;
+            caught = callback => caught.map_or_else(|_panic| {
+                self.telemetry.emit(bounds.named.panicked());
+                Ended::Panicked
+            }, Ended::Returned),
+            () = stop => Ended::Aborted,
+        }
     }
 }
 
@@ -183,31 +211,13 @@ impl Drop for Workers {
 
 type Caught = std::thread::Result<Outcome>;
 
-/// Waits for the callback, or for a cancel and the grace after it.
-async fn bounded(callback: impl Future<Output = Caught>, bounds: &Bounds) -> Ended {
-    let stop = async {
-        bounds.token.cancelled().await;
-        match bounds.grace {
-            Some(grace) => sleep(grace).await,
-            None => pending().await,
-        }
-    };
-    tokio::select! {
-        // The answer first: a call that returned is not aborted.
-        biased;
-        caught = callback => caught.map_or_else(|_panic| {
-            error!(tool = &*bounds.tool, "tool panicked");
-            Ended::Panicked
-        }, Ended::Returned),
-        () = stop => Ended::Aborted,
-    }
-}
-
 /// Counts a blocking callback from when it was given up until it returns.
 #[derive(Clone)]
 struct Abandonable {
-    state: Arc<parking_lot::Mutex<State>>,
+    state: Arc<Mutex<State>>,
     gauge: Gauge,
+    telemetry: Telemetry,
+    named: Arc<Named>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -218,10 +228,12 @@ enum State {
 }
 
 impl Abandonable {
-    fn new(gauge: &Gauge) -> Self {
+    fn new(workers: &Workers, bounds: &Bounds) -> Self {
         Self {
-            state: Arc::new(parking_lot::Mutex::new(State::Running)),
-            gauge: gauge.clone(),
+            state: Arc::new(Mutex::new(State::Running)),
+            gauge: workers.abandoned.clone(),
+            telemetry: workers.telemetry.clone(),
+            named: Arc::clone(&bounds.named),
         }
     }
 
@@ -237,6 +249,7 @@ impl Abandonable {
         if *state == State::Running {
             *state = State::Abandoned;
             self.gauge.inc();
+            self.telemetry.emit(self.named.abandoned());
         }
     }
 }

@@ -265,7 +265,7 @@ fn decode(raw: &str) -> Option<String> {
     let mut decoded = Vec::with_capacity(raw.len());
     while let Some(byte) = bytes.next() {
         decoded.push(match byte {
-            b'%' => digit(bytes.next()?)? << 4 | digit(bytes.next()?)?,
+            b'%' => (digit(bytes.next()?)? << 4) | digit(bytes.next()?)?,
             plain => plain,
         });
     }

@@ -93,18 +93,10 @@ label! {
         Overload => "overload",
         /// The dispatcher did not answer in time, or was being restarted.
         Stalled => "stalled",
-        /// The tool runs as often as it may at once.
-        Concurrency => "concurrency",
-        /// The worker pool is full.
-        Workers => "workers",
-        /// The process is draining.
-        Draining => "draining",
         /// The store cannot be reached.
         Store => "store",
         /// As many sessions are open as may be.
         Sessions => "sessions",
-        /// As many streams are open as may be.
-        Streams => "streams",
         /// The `Host` is not one of ours (R13).
         Host => "host",
         /// The `Origin` may not talk to us (R13).
@@ -125,12 +117,6 @@ label! {
         Malformed => "malformed",
         /// The session is not known, or has ended.
         Session => "session",
-        /// The protocol version is not one that we speak.
-        Version => "version",
-        /// A principal's own limit.
-        Quota => "quota",
-        /// Whoever asks may not.
-        Forbidden => "forbidden",
     }
 }
 

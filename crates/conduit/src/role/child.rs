@@ -15,7 +15,7 @@ use conduit_link::{
     Answer, Answerer, Delivery, Lane, Link, Links, Message, Options, Receiver, Refusal, Role,
     ShardMap, Slot, ToChild, ToSupervisor,
 };
-use conduit_telemetry::{LinkSample, Telemetry};
+use conduit_telemetry::Telemetry;
 use rustix::process::{Pid, PidfdFlags, getppid, pidfd_open};
 use serde_bytes::ByteBuf;
 use tokio::io::Interest;
@@ -25,7 +25,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
-use super::settings;
+use super::{block_on, settings};
 use crate::args::Child;
 use crate::failure::Failure;
 use crate::panics;
@@ -87,6 +87,27 @@ pub(crate) fn read_settings() -> Result<Settings, Failure> {
     ))
 }
 
+/// Runs a role that serves no clients, from its settings to its farewell.
+pub(crate) fn run_inner<E, R>(
+    child: &Child,
+    role: impl FnOnce(&House, CancellationToken, Box<dyn FnOnce()>) -> R,
+) -> Result<(), Failure>
+where
+    E: std::error::Error + Send + Sync + 'static,
+    R: Future<Output = Result<(), E>>,
+{
+    let settings = read_settings()?;
+    block_on(async {
+        let mut house = House::enter(child, settings, false)?;
+        let (stop, herald) = (CancellationToken::new(), house.herald());
+        let ready = Box::new(move || herald.announce(Vec::new()));
+        let role = role(&house, stop.clone(), ready);
+        let ended = house.attend(role, &stop).await;
+        house.leave(0).await;
+        ended.map_err(Failure::of("cannot go on"))
+    })
+}
+
 impl House {
     /// Moves in: logging, telemetry, the link thread, the link to the supervisor.
     pub(crate) fn enter(
@@ -105,15 +126,11 @@ impl House {
         let telemetry = Telemetry::new(&name);
         let links = start_links(child, &settings, holds_listener)?;
         links.watch_loop(tokio::runtime::Handle::current());
-        collect_links(&telemetry, &links);
+        telemetry.watch_links(&links);
         let (send, orders) = mpsc::channel(ORDERS);
         let ready = Arc::new(OnceLock::new());
-        let supervisor = Slot {
-            role: Role::Supervisor,
-            index: 0,
-        };
         let control = links.connect(
-            supervisor,
+            Slot::SUPERVISOR,
             receiver(telemetry.clone(), Arc::clone(&ready), send),
         );
         Ok(Self {
@@ -224,26 +241,6 @@ fn start_links(child: &Child, settings: &Settings, holds_listener: bool) -> Resu
         ..Options::new(child.run_dir.clone(), child.slot.clone(), child.life, build)
     };
     Links::start(options).map_err(Failure::of("cannot start the links"))
-}
-
-fn collect_links(telemetry: &Telemetry, links: &Links) {
-    let links = links.clone();
-    telemetry.collect_with(move |telemetry| {
-        telemetry.loop_lag(links.lag());
-        for peer in links.peers() {
-            telemetry.link(
-                &peer.slot.to_string(),
-                LinkSample {
-                    up: peer.up,
-                    frames_in: peer.frames_in,
-                    frames_out: peer.frames_out,
-                    reconnects: peer.reconnects,
-                    queued: peer.queued,
-                    silence: peer.silent,
-                },
-            );
-        }
-    });
 }
 
 /// Hears the supervisor, on the link thread: metrics are answered there, so that

@@ -1,26 +1,18 @@
 //! A shard of the hub.
 
-use tokio_util::sync::CancellationToken;
-
-use super::block_on;
-use super::child::{self, House};
+use super::child;
 use crate::args::Child;
 use crate::failure::Failure;
 
 pub(crate) fn run(child: &Child) -> Result<(), Failure> {
-    let settings = child::read_settings()?;
-    block_on(async {
-        let mut house = House::enter(child, settings, false)?;
-        let (stop, herald) = (CancellationToken::new(), house.herald());
-        let role = conduit_hub::run(
-            conduit_hub::Options::default(),
+    child::run_inner(child, |house, stop, ready| {
+        let options = conduit_hub::Options::default();
+        conduit_hub::run(
+            options,
             house.links.clone(),
             house.telemetry.clone(),
-            stop.clone(),
-            move || herald.announce(Vec::new()),
-        );
-        let ended = house.attend(role, &stop).await;
-        house.leave(0).await;
-        ended.map_err(Failure::of("cannot go on"))
+            stop,
+            ready,
+        )
     })
 }

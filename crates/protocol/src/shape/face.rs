@@ -7,13 +7,16 @@ use serde::Serialize;
 
 use crate::call::ToolResult;
 use crate::capability::ServerCapabilities;
+use crate::complete::Completion;
 use crate::era::Era;
+use crate::get_prompt::PromptResult;
 use crate::id::RequestId;
 use crate::implementation::Implementation;
 use crate::meta::{Meta, keys};
 use crate::outcome::Outcome;
+use crate::read::ReadResult;
 use crate::shape::json::{Object, put};
-use crate::shape::{Rendered, error, legacy, modern, result_head, result_tail};
+use crate::shape::{Rendered, Shaped, error, legacy, modern, result_head, result_tail};
 use crate::version::{LEGACY_VERSIONS, negotiate};
 
 /// What one server says about itself, ready to send in both eras.
@@ -59,7 +62,7 @@ impl Face {
     /// Renders what a server says about itself.
     ///
     /// `discover` are the hints of `server/discover`; lists have their own, see
-    /// [`ToolsPage::render`](crate::ToolsPage::render).
+    /// [`Page::render`](crate::Page::render).
     #[must_use]
     pub fn new(
         implementation: &Implementation,
@@ -93,7 +96,7 @@ impl Face {
     }
 
     /// Answers `initialize` with the version that was agreed on, see
-    /// [`negotiate`](crate::negotiate). Legacy only (L-INIT-01).
+    /// [`negotiate`]. Legacy only (L-INIT-01).
     #[must_use]
     pub fn initialize(&self, id: &RequestId, version: &str) -> Rendered {
         let version = negotiate(version);
@@ -122,22 +125,55 @@ impl Face {
     /// (table 5.0).
     #[must_use]
     pub fn call(&self, era: Era, id: &RequestId, result: &ToolResult) -> Rendered {
-        let mut out = result_head(id, ROOM);
-        match era {
-            Era::Modern => modern::call(&mut out, result, &self.server_info),
-            Era::Legacy => legacy::call(&mut out, result),
-        }
-        out.push(b'}');
-        Rendered::whole(out.into())
+        whole(id, |out| match era {
+            Era::Modern => modern::call(out, result, &self.server_info),
+            Era::Legacy => legacy::call(out, result),
+        })
+    }
+
+    /// Answers `resources/read` with a result (M-RES-02, L-METH-08).
+    ///
+    /// Without hints of its own, a modern client may not keep it (R17).
+    #[must_use]
+    pub fn read(&self, era: Era, id: &RequestId, result: &ReadResult) -> Rendered {
+        whole(id, |out| match era {
+            Era::Modern => modern::read(out, result, &self.server_info),
+            Era::Legacy => legacy::read(out, result),
+        })
+    }
+
+    /// Answers `prompts/get` with a result (M-PROMPT-01, C-PROMPT-03).
+    #[must_use]
+    pub fn prompt(&self, era: Era, id: &RequestId, result: &PromptResult) -> Rendered {
+        whole(id, |out| match era {
+            Era::Modern => modern::prompt(out, result, &self.server_info),
+            Era::Legacy => legacy::prompt(out, result),
+        })
+    }
+
+    /// Answers `completion/complete` with a result (C-COMP-02).
+    #[must_use]
+    pub fn complete(&self, era: Era, id: &RequestId, result: &Completion) -> Rendered {
+        whole(id, |out| match era {
+            Era::Modern => modern::completion(out, result, &self.server_info),
+            Era::Legacy => legacy::completion(out, result),
+        })
     }
 
     /// Answers a request with whatever became of it.
     #[must_use]
-    pub fn outcome(&self, era: Era, id: &RequestId, outcome: &Outcome) -> Rendered {
+    pub fn outcome<T: Shaped>(&self, era: Era, id: &RequestId, outcome: &Outcome<T>) -> Rendered {
         match outcome {
-            Outcome::Complete(result) => self.call(era, id, result),
+            Outcome::Complete(result) => result.shape(self, era, id),
             Outcome::Refused(refusal) => error(Some(id), refusal),
         }
+    }
+
+    /// Answers the `subscriptions/listen` of this id, which ends its stream. Modern
+    /// only (M-SUB-11, R18).
+    #[must_use]
+    pub fn listen_end(&self, id: &RequestId) -> Rendered {
+        whole(id, |out| modern::listen_end(out, id, &self.server_info))
     }
 }
 
@@ -145,6 +181,14 @@ impl Face {
 
 /// Room for the result of an ordinary call, so that it is written without growing.
 const ROOM: usize = 384;
+
+/// An answer with a result of its own.
+fn whole(id: &RequestId, write: impl FnOnce(&mut Vec<u8>)) -> Rendered {
+    let mut out = result_head(id, ROOM);
+    write(&mut out);
+    out.push(b'}');
+    Rendered::whole(out.into())
+}
 
 /// The `_meta` of every modern result, but for its end (M-RPC-13).
 #[derive(Clone, Debug)]
@@ -167,5 +211,10 @@ impl ServerInfo {
         let members = author.map_or("", Meta::members);
         let comma = if members.is_empty() { "" } else { "," };
         object.pieces("_meta", [&*self.open, comma, members, "}"]);
+    }
+    /// Writes `_meta` with the subscription that the result is about.
+    pub(super) fn write_with_subscription(&self, object: &mut Object<'_>, id: &RequestId) {
+        let key = keys::SUBSCRIPTION_ID;
+        object.pieces("_meta", [&*self.open, ",\"", key, "\":", id.as_json(), "}"]);
     }
 }

@@ -5,9 +5,13 @@ use serde_json::{Map, Value};
 
 use crate::call::ToolResult;
 use crate::capability::ServerCapabilities;
+use crate::complete::Completion;
+use crate::era::Era;
+use crate::get_prompt::PromptResult;
 use crate::implementation::Implementation;
+use crate::read::ReadResult;
 use crate::shape::json::Object;
-use crate::tools::Tool;
+use crate::shape::page::Listed;
 
 /// L-INIT-01. Extensions are not defined here (L-INIT-08).
 pub(super) fn initialize(
@@ -47,17 +51,38 @@ pub(super) fn call(out: &mut Vec<u8>, answer: &ToolResult) {
     result.close();
 }
 
-/// L-METH-08: output schemas have to be of type `object` (table 5.0). `execution`
-/// is shown to 2025-11-25 sessions alone, once tools can be tasks (R10).
-pub(super) fn tools<'a>(
+/// L-METH-08.
+pub(super) fn read(out: &mut Vec<u8>, answer: &ReadResult) {
+    let mut result = Object::open(out);
+    result.value("contents", &answer.contents);
+    result.option("_meta", answer.meta.as_ref());
+    result.close();
+}
+
+/// L-METH-08, C-PROMPT-03.
+pub(super) fn prompt(out: &mut Vec<u8>, answer: &PromptResult) {
+    let mut result = Object::open(out);
+    result.option("description", answer.description.as_deref());
+    result.value("messages", &answer.messages);
+    result.option("_meta", answer.meta.as_ref());
+    result.close();
+}
+
+/// L-METH-08, C-COMP-02.
+pub(super) fn completion(out: &mut Vec<u8>, answer: &Completion) {
+    let mut result = Object::open(out);
+    result.value("completion", answer);
+    result.close();
+}
+
+/// L-METH-08.
+pub(super) fn list<'a, T: Listed + 'a>(
     out: &mut Vec<u8>,
-    tools: impl IntoIterator<Item = &'a Tool>,
+    items: impl IntoIterator<Item = &'a T>,
     next_cursor: Option<&str>,
 ) {
     let mut result = Object::open(out);
-    result.array("tools", tools, |out, tool| {
-        super::page::tool(out, tool, tool.object_output_schema());
-    });
+    result.array(T::LIST, items, |out, item| item.write(Era::Legacy, out));
     result.option("nextCursor", next_cursor);
     result.close();
 }

@@ -2,9 +2,14 @@
 
 use crate::call::ToolResult;
 use crate::capability::ServerCapabilities;
+use crate::complete::Completion;
+use crate::era::Era;
+use crate::get_prompt::PromptResult;
+use crate::id::RequestId;
+use crate::read::ReadResult;
 use crate::shape::face::{CacheHints, ServerInfo};
 use crate::shape::json::Object;
-use crate::tools::Tool;
+use crate::shape::page::Listed;
 use crate::version::MODERN_VERSIONS;
 
 /// M-DISC-02: no `serverInfo` but in `_meta`; cacheable.
@@ -43,18 +48,49 @@ pub(super) fn call(out: &mut Vec<u8>, answer: &ToolResult, server_info: &ServerI
     result.close();
 }
 
-/// M-LIST-04: cacheable. Output schemas of any type (table 5.0).
-pub(super) fn tools<'a>(
+/// M-RES-02: cacheable, also where the author says nothing of it (M-CACHE-01).
+pub(super) fn read(out: &mut Vec<u8>, answer: &ReadResult, server_info: &ServerInfo) {
+    let mut result = complete(out);
+    result.value("contents", &answer.contents);
+    cacheable(&mut result, answer.cache.unwrap_or_default());
+    server_info.write(&mut result, answer.meta.as_ref());
+    result.close();
+}
+
+/// M-PROMPT-01: not cacheable.
+pub(super) fn prompt(out: &mut Vec<u8>, answer: &PromptResult, server_info: &ServerInfo) {
+    let mut result = complete(out);
+    result.option("description", answer.description.as_deref());
+    result.value("messages", &answer.messages);
+    server_info.write(&mut result, answer.meta.as_ref());
+    result.close();
+}
+
+/// C-COMP-02: not cacheable.
+pub(super) fn completion(out: &mut Vec<u8>, answer: &Completion, server_info: &ServerInfo) {
+    let mut result = complete(out);
+    result.value("completion", answer);
+    server_info.write(&mut result, None);
+    result.close();
+}
+
+/// M-SUB-11: names the stream that ends.
+pub(super) fn listen_end(out: &mut Vec<u8>, id: &RequestId, server_info: &ServerInfo) {
+    let mut result = complete(out);
+    server_info.write_with_subscription(&mut result, id);
+    result.close();
+}
+
+/// M-LIST-04: cacheable.
+pub(super) fn list<'a, T: Listed + 'a>(
     out: &mut Vec<u8>,
-    tools: impl IntoIterator<Item = &'a Tool>,
+    items: impl IntoIterator<Item = &'a T>,
     next_cursor: Option<&str>,
     hints: CacheHints,
     server_info: &ServerInfo,
 ) {
     let mut result = complete(out);
-    result.array("tools", tools, |out, tool| {
-        super::page::tool(out, tool, tool.output_schema());
-    });
+    result.array(T::LIST, items, |out, item| item.write(Era::Modern, out));
     result.option("nextCursor", next_cursor);
     cacheable(&mut result, hints);
     server_info.write(&mut result, None);

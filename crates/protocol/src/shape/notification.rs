@@ -3,9 +3,22 @@
 use bytes::Bytes;
 use serde_json::Value;
 
-use crate::id::ProgressToken;
+use crate::id::{ProgressToken, RequestId};
+use crate::listen::Filter;
 use crate::log_level::LogLevel;
+use crate::meta::keys;
 use crate::shape::json::Object;
+
+/// A list that can change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ListKind {
+    /// `tools/list`.
+    Tools,
+    /// `prompts/list`.
+    Prompts,
+    /// `resources/list` and `resources/templates/list`.
+    Resources,
+}
 
 /// Renders `notifications/progress` for the request of this token.
 ///
@@ -43,18 +56,74 @@ pub fn log_message(level: LogLevel, logger: Option<&str>, data: &Value) -> Bytes
     })
 }
 
+/// Renders `notifications/subscriptions/acknowledged`, the first message of the
+/// listen stream that the request `subscription` opened. Modern only.
+///
+/// Source: M-SUB-03, M-SUB-04.
+#[must_use]
+pub fn acknowledged(subscription: &RequestId, honoured: &Filter) -> Bytes {
+    notification("notifications/subscriptions/acknowledged", |params| {
+        params.value("notifications", honoured);
+        told_by(params, subscription);
+    })
+}
+
+/// Renders `notifications/…/list_changed`, for the listen stream that the request
+/// `subscription` opened, or for a legacy session.
+///
+/// Source: M-SUB-06, M-SUB-07, L-S2C-04.
+#[must_use]
+pub fn list_changed(kind: ListKind, subscription: Option<&RequestId>) -> Bytes {
+    let method = match kind {
+        ListKind::Tools => "notifications/tools/list_changed",
+        ListKind::Prompts => "notifications/prompts/list_changed",
+        ListKind::Resources => "notifications/resources/list_changed",
+    };
+    match subscription {
+        Some(subscription) => notification(method, |params| told_by(params, subscription)),
+        None => message(method, |_message| {}),
+    }
+}
+
+/// Renders `notifications/resources/updated`, for the listen stream that the request
+/// `subscription` opened, or for a legacy session.
+///
+/// Source: M-SUB-06, M-SUB-07, L-RES-05.
+#[must_use]
+pub fn resource_updated(uri: &str, subscription: Option<&RequestId>) -> Bytes {
+    notification("notifications/resources/updated", |params| {
+        params.value("uri", uri);
+        if let Some(subscription) = subscription {
+            told_by(params, subscription);
+        }
+    })
+}
+
 // === Behind the handle ===
 
 fn notification(method: &str, write: impl FnOnce(&mut Object<'_>)) -> Bytes {
+    message(method, |message| {
+        let mut params = message.object("params");
+        write(&mut params);
+        params.close();
+    })
+}
+
+fn message(method: &str, write: impl FnOnce(&mut Object<'_>)) -> Bytes {
     let mut out = Vec::with_capacity(ROOM);
     let mut message = Object::open(&mut out);
     message.raw("jsonrpc", r#""2.0""#);
     message.value("method", method);
-    let mut params = message.object("params");
-    write(&mut params);
-    params.close();
+    write(&mut message);
     message.close();
     out.into()
+}
+
+/// Says which stream tells (M-SUB-07).
+fn told_by(params: &mut Object<'_>, subscription: &RequestId) {
+    let mut meta = params.object("_meta");
+    meta.raw(keys::SUBSCRIPTION_ID, subscription.as_json());
+    meta.close();
 }
 
 /// Room for an ordinary notification, so that it is written without growing.

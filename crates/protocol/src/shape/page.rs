@@ -1,23 +1,50 @@
 //! Pages of lists, rendered once and shared by all who ask.
 
+use std::marker::PhantomData;
+
 use bytes::Bytes;
-use serde_json::value::RawValue;
 
 use crate::era::Era;
 use crate::id::RequestId;
+use crate::prompts::Prompt;
+use crate::resources::{Resource, ResourceTemplate};
 use crate::shape::face::{CacheHints, Face};
-use crate::shape::json::Object;
+use crate::shape::json::{Object, put};
 use crate::shape::{Rendered, legacy, modern, result_tail};
 use crate::tools::Tool;
 
-/// One page of `tools/list` in one era. Cloning is cheap.
-#[derive(Clone, Debug)]
-pub struct ToolsPage {
+/// One page of a list in one era. Cloning is cheap.
+#[derive(Debug)]
+pub struct Page<T> {
     tail: Bytes,
+    items: PhantomData<fn() -> T>,
 }
 
-impl ToolsPage {
-    /// Renders the tools of one page, in the order given.
+/// One page of `tools/list` in one era.
+pub type ToolsPage = Page<Tool>;
+
+/// One page of `resources/list` in one era.
+pub type ResourcesPage = Page<Resource>;
+
+/// One page of `resources/templates/list` in one era.
+pub type TemplatesPage = Page<ResourceTemplate>;
+
+/// One page of `prompts/list` in one era.
+pub type PromptsPage = Page<Prompt>;
+
+/// Something that a list shows.
+///
+/// The list is closed: only this crate decides what a client sees.
+pub trait Listed: sealed::Sealed {
+    /// The name of the list in a result.
+    const LIST: &'static str;
+
+    /// Writes it as a client of an era understands it.
+    fn write(&self, era: Era, out: &mut Vec<u8>);
+}
+
+impl<T: Listed> Page<T> {
+    /// Renders the items of one page, in the order given.
     ///
     /// `next_cursor` is what the next page is asked for with, never empty
     /// (C-PAGE-02); `hints` are shown in the modern era. All pages of a list have
@@ -25,39 +52,99 @@ impl ToolsPage {
     #[must_use]
     pub fn render<'a>(
         era: Era,
-        tools: impl IntoIterator<Item = &'a Tool>,
+        items: impl IntoIterator<Item = &'a T>,
         next_cursor: Option<&str>,
         hints: CacheHints,
         face: &Face,
-    ) -> Self {
+    ) -> Self
+    where
+        T: 'a,
+    {
         let tail = result_tail(|out| match era {
-            Era::Modern => modern::tools(out, tools, next_cursor, hints, &face.server_info),
-            Era::Legacy => legacy::tools(out, tools, next_cursor),
+            Era::Modern => modern::list(out, items, next_cursor, hints, &face.server_info),
+            Era::Legacy => legacy::list(out, items, next_cursor),
         });
-        Self { tail }
+        Self {
+            tail,
+            items: PhantomData,
+        }
     }
 
-    /// Answers one `tools/list` with this page; only the head is new.
+    /// Answers one request for the list with this page; only the head is new.
     #[must_use]
     pub fn respond(&self, id: &RequestId) -> Rendered {
         Rendered::shared(id, &self.tail)
     }
 }
 
+impl<T> Clone for Page<T> {
+    fn clone(&self) -> Self {
+        Self {
+            tail: self.tail.clone(),
+            items: PhantomData,
+        }
+    }
+}
+
+impl Listed for Tool {
+    const LIST: &'static str = "tools";
+
+    /// Legacy clients see output schemas of type `object` alone (table 5.0).
+    /// `execution` is shown to 2025-11-25 sessions alone, once tools can be tasks
+    /// (R10).
+    fn write(&self, era: Era, out: &mut Vec<u8>) {
+        let output_schema = match era {
+            Era::Modern => self.output_schema(),
+            Era::Legacy => self.object_output_schema(),
+        };
+        let mut object = Object::open(out);
+        object.value("name", self.name.as_str());
+        object.option("title", self.title.as_deref());
+        object.option("description", self.description.as_deref());
+        object.value("inputSchema", self.input_schema());
+        object.option("outputSchema", output_schema);
+        object.option("annotations", self.annotations.as_ref());
+        if !self.icons.is_empty() {
+            object.value("icons", &self.icons);
+        }
+        object.option("_meta", self.meta.as_ref());
+        object.close();
+    }
+}
+
+impl Listed for Resource {
+    const LIST: &'static str = "resources";
+
+    fn write(&self, _era: Era, out: &mut Vec<u8>) {
+        put(out, self);
+    }
+}
+
+impl Listed for ResourceTemplate {
+    const LIST: &'static str = "resourceTemplates";
+
+    fn write(&self, _era: Era, out: &mut Vec<u8>) {
+        put(out, self);
+    }
+}
+
+impl Listed for Prompt {
+    const LIST: &'static str = "prompts";
+
+    fn write(&self, _era: Era, out: &mut Vec<u8>) {
+        put(out, self);
+    }
+}
+
 // === Behind the handle ===
 
-/// Writes a tool with the output schema that its reader understands (C-TYPE-09).
-pub(super) fn tool(out: &mut Vec<u8>, tool: &Tool, output_schema: Option<&RawValue>) {
-    let mut object = Object::open(out);
-    object.value("name", tool.name.as_str());
-    object.option("title", tool.title.as_deref());
-    object.option("description", tool.description.as_deref());
-    object.value("inputSchema", tool.input_schema());
-    object.option("outputSchema", output_schema);
-    object.option("annotations", tool.annotations.as_ref());
-    if !tool.icons.is_empty() {
-        object.value("icons", &tool.icons);
-    }
-    object.option("_meta", tool.meta.as_ref());
-    object.close();
+mod sealed {
+    use super::{Prompt, Resource, ResourceTemplate, Tool};
+
+    pub trait Sealed {}
+
+    impl Sealed for Tool {}
+    impl Sealed for Resource {}
+    impl Sealed for ResourceTemplate {}
+    impl Sealed for Prompt {}
 }

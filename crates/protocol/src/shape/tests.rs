@@ -1,17 +1,16 @@
-use serde_json::value::RawValue;
+mod lists;
+mod notifications;
+mod results;
+
 use serde_json::{Map, Value, json};
 
 use super::*;
 use crate::call::ToolResult;
 use crate::capability::{Lists, ServerCapabilities};
 use crate::era::Era;
-use crate::id::ProgressToken;
 use crate::implementation::Implementation;
-use crate::log_level::LogLevel;
 use crate::meta::{Meta, keys};
 use crate::outcome::Outcome;
-use crate::tool_name::ToolName;
-use crate::tools::Tool;
 use crate::wire_error::{Code, WireError};
 
 const INFO: &str = r#"{"io.modelcontextprotocol/serverInfo":{"name":"demo","version":"1.0.0"}"#;
@@ -28,19 +27,6 @@ fn face() -> Face {
         Some("Be brief."),
         CacheHints::default(),
     )
-}
-
-fn tool(name: &str, output: Option<&str>) -> Tool {
-    let raw = |text: &str| RawValue::from_string(text.to_owned()).expect("valid JSON");
-    let tool = Tool::new(
-        ToolName::new(name).expect("a name"),
-        raw(r#"{"type":"object"}"#),
-    );
-    let tool = tool.expect("a tool");
-    match output {
-        Some(schema) => tool.with_output_schema(raw(schema)).expect("a schema"),
-        None => tool,
-    }
 }
 
 fn id() -> RequestId {
@@ -198,69 +184,6 @@ fn empty_metadata_of_the_author_leaves_ours_alone() {
     );
 }
 
-#[track_caller]
-fn check_page(tools: &[Tool], next: Option<&str>, modern: &str, legacy: &str) {
-    let hints = CacheHints {
-        ttl_ms: 5000,
-        scope: CacheScope::Public,
-    };
-    let page = |era| ToolsPage::render(era, tools, next, hints, &face()).respond(&id());
-    check(
-        page(Era::Modern),
-        &answer(&format!(
-            r#"{{"resultType":"complete",{modern},"ttlMs":5000,"cacheScope":"public","_meta":{INFO}}}}}"#
-        )),
-    );
-    check(page(Era::Legacy), &answer(&format!("{{{legacy}}}")));
-}
-
-#[test]
-fn a_list_may_be_empty() {
-    check_page(&[], None, r#""tools":[]"#, r#""tools":[]"#);
-}
-
-#[test]
-fn a_list_keeps_its_order_and_says_where_it_goes_on() {
-    let shown = concat!(
-        r#""tools":[{"name":"b","inputSchema":{"type":"object"}},"#,
-        r#"{"name":"a","inputSchema":{"type":"object"}}],"nextCursor":"p2""#
-    );
-    let tools = [tool("b", None), tool("a", None)];
-
-    check_page(&tools, Some("p2"), shown, shown);
-}
-
-#[test]
-fn an_output_schema_of_another_type_is_shown_to_modern_clients_alone() {
-    let tools = [tool("n", Some(r#"{"type":"integer"}"#))];
-
-    check_page(
-        &tools,
-        None,
-        r#""tools":[{"name":"n","inputSchema":{"type":"object"},"outputSchema":{"type":"integer"}}]"#,
-        r#""tools":[{"name":"n","inputSchema":{"type":"object"}}]"#,
-    );
-}
-
-#[test]
-fn an_output_schema_of_objects_is_shown_to_both_eras() {
-    let tools = [tool("n", Some(r#"{"type":"object"}"#))];
-    let shown = r#""tools":[{"name":"n","inputSchema":{"type":"object"},"outputSchema":{"type":"object"}}]"#;
-
-    check_page(&tools, None, shown, shown);
-}
-
-#[test]
-fn a_page_is_shared_and_never_copied() {
-    let page = ToolsPage::render(Era::Modern, [], None, CacheHints::default(), &face());
-
-    let (_, first) = page.respond(&RequestId::from(1)).into_parts();
-    let (_, second) = page.respond(&RequestId::from(2)).into_parts();
-
-    let (first, second) = (first.expect("a tail"), second.expect("a tail"));
-    assert_eq!(first.as_ptr(), second.as_ptr());
-}
-
 #[test]
 fn an_error_repeats_the_id_or_has_none() {
     let refusal = WireError::unknown_tool("x");
@@ -289,7 +212,7 @@ fn an_outcome_that_is_refused_keeps_its_code_message_and_data() {
 
     for era in [Era::Modern, Era::Legacy] {
         check(
-            face().outcome(era, &id(), &Outcome::from(refusal.clone())),
+            face().outcome(era, &id(), &Outcome::<ToolResult>::from(refusal.clone())),
             r#"{"jsonrpc":"2.0","id":"\u0061","error":{"code":1234,"message":"m","data":{"a":1}}}"#,
         );
     }
@@ -339,56 +262,4 @@ fn a_refusal_has_its_status_in_its_code() {
     for status in [401, 403, 404, 405, 406, 408, 413, 415, 429, 503] {
         check_status(Code::refusal(status), status, status);
     }
-}
-
-#[track_caller]
-fn check_progress(token: &str, amounts: (f64, Option<f64>), expected: &str) {
-    let token = ProgressToken::from_json(token).expect("a token");
-
-    let bytes = progress(&token, amounts.0, amounts.1, None).expect("a number");
-
-    let expected =
-        format!(r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{expected}}}"#);
-    assert_eq!(str::from_utf8(&bytes).expect("text"), expected);
-}
-
-#[test]
-fn progress_repeats_its_token_with_its_type() {
-    check_progress("0", (1.0, None), r#"{"progressToken":0,"progress":1}"#);
-    check_progress(
-        "\"0\"",
-        (1.0, None),
-        r#"{"progressToken":"0","progress":1}"#,
-    );
-}
-
-#[test]
-fn progress_may_have_a_total_and_fractions() {
-    check_progress(
-        "\"p\"",
-        (0.5, Some(2.0)),
-        r#"{"progressToken":"p","progress":0.5,"total":2}"#,
-    );
-}
-
-#[test]
-fn amounts_that_json_cannot_say_are_not_sent() {
-    let token = ProgressToken::from_json("1").expect("a token");
-
-    assert_eq!(progress(&token, f64::NAN, None, None), None);
-    check_progress(
-        "1",
-        (1.0, Some(f64::INFINITY)),
-        r#"{"progressToken":1,"progress":1}"#,
-    );
-}
-
-#[test]
-fn a_log_line_names_its_level() {
-    let bytes = log_message(LogLevel::Info, Some("slow"), &json!("half\ndone"));
-
-    assert_eq!(
-        str::from_utf8(&bytes).expect("text"),
-        r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","logger":"slow","data":"half\ndone"}}"#
-    );
 }

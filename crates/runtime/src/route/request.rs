@@ -5,13 +5,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use conduit_link::SessionRecord;
 use conduit_protocol::{
-    CallParams, Context, Era, InitializeParams, LEGACY_VERSIONS, ListParams, Method,
+    CallParams, Context, Era, Field, InitializeParams, LEGACY_VERSIONS, ListParams, Method, Params,
     REJECTION_STATUS, Rendered, Request, RequestId, WireError, check_legacy_version_header,
-    check_method_header, check_name_header, check_version, check_version_header, classify, error,
-    http_status, negotiate,
+    check_method_header, check_name_header_of, check_param_headers, check_version,
+    check_version_header, error, http_status, negotiate,
 };
-use conduit_telemetry::{Outcome, RequestSample, Trace};
-use http::HeaderMap;
+use conduit_telemetry::{Outcome, RefusedReason, RequestSample, Trace};
+use http::{HeaderMap, HeaderValue};
 use serde_bytes::ByteBuf;
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
@@ -69,23 +69,18 @@ struct Exchange<'a> {
 impl Exchange<'_> {
     fn take(self, dispatch: Dispatch, body: &Bytes, request: &Request<'_>, session: Session) {
         let named = version_header(dispatch.head.headers.as_deref());
-        let context = match classify(&request.method, request.params, named) {
+        let params = Params::read(request.params);
+        let context = match params.classify(self.method, named) {
             Ok(context) => context,
             Err(error) => return self.refuse(dispatch.reply, None, (REJECTION_STATUS, error)),
         };
         match context.era {
-            Era::Modern => self.take_modern(dispatch, body, request, context),
-            Era::Legacy => self.take_legacy(dispatch, body, request, context, session),
+            Era::Modern => self.take_modern(dispatch, body, params, context),
+            Era::Legacy => self.take_legacy(dispatch, body, params, context, session),
         }
     }
 
-    fn take_modern(
-        self,
-        dispatch: Dispatch,
-        body: &Bytes,
-        request: &Request<'_>,
-        context: Context,
-    ) {
+    fn take_modern(self, dispatch: Dispatch, body: &Bytes, params: Params<'_>, context: Context) {
         let era = Era::Modern;
         dispatch.call.stop_with_client();
         let headers = dispatch.head.headers.as_deref();
@@ -102,9 +97,15 @@ impl Exchange<'_> {
             .and_then(|()| {
                 Method::route(era, self.method)
                     .ok_or_else(|| WireError::method_not_found(self.method))
+            })
+            .and_then(|method| {
+                let named = headers.map_or(Ok(()), |headers| {
+                    check_name_header_of(field(headers, &header::NAME), &context, method, &params)
+                });
+                named.map(|()| method)
             });
         match routed {
-            Ok(method) => self.run(dispatch, body, request, context, method, None),
+            Ok(method) => self.run(dispatch, body, params, context, method, None),
             Err(error) => {
                 let status = http_status(era, &error);
                 self.refuse(dispatch.reply, Some(&context), (status, error));
@@ -116,7 +117,7 @@ impl Exchange<'_> {
         self,
         dispatch: Dispatch,
         body: &Bytes,
-        request: &Request<'_>,
+        params: Params<'_>,
         context: Context,
         session: Session,
     ) {
@@ -142,7 +143,7 @@ impl Exchange<'_> {
             return self.refuse(dispatch.reply, Some(&context), (REJECTION_STATUS, error));
         }
         match Method::route(Era::Legacy, self.method) {
-            Some(method) => self.run(dispatch, body, request, context, method, session),
+            Some(method) => self.run(dispatch, body, params, context, method, session),
             None => {
                 let error = WireError::method_not_found(self.method);
                 self.refuse(dispatch.reply, Some(&context), (200, error));
@@ -173,7 +174,7 @@ impl Exchange<'_> {
         self,
         dispatch: Dispatch,
         body: &Bytes,
-        request: &Request<'_>,
+        params: Params<'_>,
         context: Context,
         method: Method,
         session: Option<Arc<sessions::Session>>,
@@ -184,12 +185,12 @@ impl Exchange<'_> {
         let message = match method {
             Method::Ping => Ok(face.empty(era, self.id)),
             Method::ServerDiscover => Ok(face.discover(self.id)),
-            Method::ToolsList => self.list_tools(era, request.params),
+            Method::ToolsList => self.list_tools(era, params),
             Method::Initialize => {
-                return self.initialize(dispatch, request.params, &context);
+                return self.initialize(dispatch, params.raw(), &context);
             }
             Method::ToolsCall => {
-                return self.call_tool(dispatch, body, request.params, context, session, version);
+                return self.call_tool(dispatch, body, params, context, session, version);
             }
             // Notifications are not routed here, and the list may grow.
             Method::Initialized | Method::Cancelled | _ => {
@@ -205,8 +206,8 @@ impl Exchange<'_> {
         }
     }
 
-    fn list_tools(self, era: Era, params: Option<&RawValue>) -> Result<Rendered, WireError> {
-        let params = ListParams::parse(params)?;
+    fn list_tools(self, era: Era, params: Params<'_>) -> Result<Rendered, WireError> {
+        let params = ListParams::read(&params)?;
         self.hosted
             .tools_page(era, params.cursor.as_deref(), self.id)
             .ok_or_else(|| WireError::invalid_params("params.cursor is not one of this list"))
@@ -216,24 +217,12 @@ impl Exchange<'_> {
         self,
         dispatch: Dispatch,
         body: &Bytes,
-        params: Option<&RawValue>,
+        params: Params<'_>,
         context: Context,
         session: Option<Arc<sessions::Session>>,
         version: Option<&'static str>,
     ) {
-        let params = CallParams::parse(params);
-        if context.era == Era::Modern
-            && let Some(headers) = &dispatch.head.headers
-            && let Err(error) = check_name_header(
-                field(headers, &header::NAME),
-                &context,
-                params.as_ref().ok().map(|params| &*params.name),
-            )
-        {
-            let status = http_status(Era::Modern, &error);
-            return self.refuse(dispatch.reply, Some(&context), (status, error));
-        }
-        let params = match params {
+        let params = match CallParams::read(&params) {
             Ok(params) => params,
             Err(error) => return self.refuse(dispatch.reply, Some(&context), (200, error)),
         };
@@ -241,6 +230,20 @@ impl Exchange<'_> {
             let error = WireError::unknown_tool(&params.name);
             return self.refuse(dispatch.reply, Some(&context), (200, error));
         };
+        if let Some(headers) = dispatch.head.headers.as_deref() {
+            let fields = |name: &str| {
+                let lines = headers.get_all(name).iter();
+                Field::of(lines.map(HeaderValue::as_bytes))
+            };
+            let definition = self.hosted.definition(index);
+            let checked = definition.map_or(Ok(()), |definition| {
+                check_param_headers(fields, &context, definition, params.arguments)
+            });
+            if let Err(error) = checked {
+                let status = http_status(context.era, &error);
+                return self.refuse(dispatch.reply, Some(&context), (status, error));
+            }
+        }
         let arguments = params
             .arguments
             .map(|arguments| body.slice_ref(arguments.get().as_bytes()));
@@ -291,10 +294,17 @@ impl Exchange<'_> {
         reply.session = Some(record.id);
         let (sessions, id) = (self.shared.sessions.clone(), self.id.clone());
         let (metrics, started) = (self.hosted.metrics.clone(), self.started);
+        let telemetry = self.shared.telemetry.clone();
         self.shared.tasks.spawn(async move {
             let (reply, outcome) = match sessions.open(record).await {
                 Ok(()) => (reply, Outcome::Ok),
-                Err(error) => (answer::busy(Some(&id), error.to_string()), Outcome::Refused),
+                Err(error) => {
+                    telemetry.refused(match error {
+                        sessions::Error::Full => RefusedReason::Sessions,
+                        sessions::Error::Unavailable => RefusedReason::Store,
+                    });
+                    (answer::busy(Some(&id), error.to_string()), Outcome::Refused)
+                }
             };
             metrics.request(sample(
                 Method::Initialize.as_str(),

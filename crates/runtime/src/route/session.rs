@@ -53,7 +53,10 @@ pub(super) fn resolve(
                 let (status, absent) = absent(&again);
                 MessageReply::new(status, error(id.as_ref(), &absent))
             }
-            Err(unable) => answer::busy(id.as_ref(), unable.to_string()),
+            Err(unable) => {
+                again.telemetry.refused(RefusedReason::Store);
+                answer::busy(id.as_ref(), unable.to_string())
+            }
         };
         drop(dispatch.reply.send(Reply::Message(reply)));
         drop(dispatch.call);

@@ -13,7 +13,11 @@ fn template(text: &str) -> UriTemplate {
 fn check(text: &str, uri: &str, expected: &[&str]) {
     let template = template(text);
     let variables = template.matches(uri).expect("no broken escape");
-    let values: Vec<_> = variables.expect("a match").into_iter().map(|v| v.1).collect();
+    let values: Vec<_> = variables
+        .expect("a match")
+        .into_iter()
+        .map(|v| v.1)
+        .collect();
     assert_eq!(values, expected);
 }
 
@@ -40,12 +44,20 @@ fn expand(value: &str) -> String {
 #[test]
 fn a_variable_stands_for_what_is_there() {
     check("user://{id}", "user://42", &["42"]);
-    check("test://template/{id}/data", "test://template/7/data", &["7"]);
+    check(
+        "test://template/{id}/data",
+        "test://template/7/data",
+        &["7"],
+    );
 }
 
 #[test]
 fn a_value_is_decoded_once_and_after_the_match() {
-    check("doc:///{name}", "doc:///hello%20world%2Fx%25", &["hello world/x%"]);
+    check(
+        "doc:///{name}",
+        "doc:///hello%20world%2Fx%25",
+        &["hello world/x%"],
+    );
     check("doc:///{name}", "doc:///%252e", &["%2e"]);
     check("doc:///{name}", "doc:///%c3%a9", &["é"]);
 }
@@ -83,7 +95,13 @@ fn a_variable_stands_for_something() {
 
 #[test]
 fn a_broken_escape_is_told_from_another_form() {
-    for uri in ["doc:///%zz", "doc:///%", "doc:///%4", "doc:///a%f", "doc:///%ff"] {
+    for uri in [
+        "doc:///%zz",
+        "doc:///%",
+        "doc:///%4",
+        "doc:///a%f",
+        "doc:///%ff",
+    ] {
         check_broken("doc:///{name}", uri);
     }
     check_differs("doc:///{name}", "user:///%zz");
@@ -151,14 +169,21 @@ fn what_is_no_template_is_refused() {
 
 #[test]
 fn what_could_be_a_uri_passes() {
-    for uri in ["file:///a.txt", "urn:x", "test://static-text", "a+b.c-d:é%20"] {
+    for uri in [
+        "file:///a.txt",
+        "urn:x",
+        "test://static-text",
+        "a+b.c-d:é%20",
+    ] {
         assert_eq!(check_uri(uri), Ok(()), "{uri}");
     }
 }
 
 #[test]
 fn what_is_no_uri_is_refused() {
-    for uri in ["", "a.txt", ":x", "a b:c", "x:a b", "x:%2", "x:{id}", "x:\n"] {
+    for uri in [
+        "", "a.txt", ":x", "a b:c", "x:a b", "x:%2", "x:{id}", "x:\n",
+    ] {
         assert!(check_uri(uri).is_err(), "{uri}");
     }
 }
@@ -204,7 +229,8 @@ proptest! {
             let mut again = template.as_str().to_owned();
             for ((name, value), raw) in found.iter().zip(raw) {
                 prop_assert!(!raw.is_empty() && !raw.contains(['/', '?', '#', '\0']));
-                prop_assert_eq!(decode(raw).as_ref(), Some(value));
+                let decoded = decode(raw);
+                prop_assert_eq!(decoded.as_ref(), Some(value));
                 again = again.replace(&format!("{{{name}}}"), raw);
             }
             prop_assert_eq!(again, uri.clone());

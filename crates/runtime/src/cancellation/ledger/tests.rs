@@ -26,7 +26,13 @@ struct Call {
 
 fn enter(ledger: &Ledger, scope: &Scope, name: &str, loose: bool) -> Call {
     let telemetry = conduit_telemetry::Telemetry::new("test");
-    let admission = Admission::new(1_000, telemetry.in_flight().clone());
+    let admission = Admission::new(
+        1_000,
+        telemetry.in_flight().clone(),
+        telemetry
+            .streams(conduit_telemetry::StreamKind::Call)
+            .clone(),
+    );
     let admitted = admission.admit().expect("room");
     let token = admitted.token().clone();
     let (reply, answer) = oneshot::channel();
