@@ -117,6 +117,13 @@ pub enum Recipients {
 /// What gateways tell each other, through the shard that owns the mail's key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Mail {
+    /// Does the receiver hold a request that bears this id in this scope?
+    Find {
+        /// The scope in which the request was tracked (R4).
+        scope: String,
+        /// The JSON text of the request id.
+        request_id: String,
+    },
     /// A client cancels a request that the sender does not hold.
     Cancel {
         /// The scope in which the request was tracked (R4).
@@ -133,7 +140,7 @@ impl Mail {
     #[must_use]
     pub fn key(&self) -> &str {
         match self {
-            Self::Cancel { scope, .. } => scope,
+            Self::Find { scope, .. } | Self::Cancel { scope, .. } => scope,
         }
     }
 }
@@ -225,7 +232,8 @@ pub enum Answer {
     Metrics(ByteBuf),
     /// Whether the mail meant anything to its receiver.
     Receipt {
-        /// For a cancel: the request was here, and has been told to stop.
+        /// For a find: a request is here. For a cancel: it was, and has been told to
+        /// stop.
         taken: bool,
     },
     /// What became of a mail.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use conduit_protocol::{Context as Meta, Era, Outcome, RequestId};
+use conduit_protocol::{Code, Context as Meta, Era, Outcome, RequestId, WireError};
 use conduit_server::{Arguments, Context, ContextParts, Emit, Run, Work};
 use conduit_telemetry::{CancelledBy, Outcome as Label, RequestSample, ToolSample, Trace};
 use futures_util::FutureExt;
@@ -45,6 +45,8 @@ pub(crate) struct Call {
     pub(crate) version: Option<&'static str>,
     pub(crate) accepts: Accepts,
     pub(crate) client: Option<IpAddr>,
+    /// Whether it came through a pipe.
+    pub(crate) piped: bool,
     pub(crate) started: Instant,
 }
 
@@ -171,6 +173,9 @@ impl Call {
     }
 
     fn scope(&self) -> Scope {
+        if self.piped {
+            return Scope::Pipe;
+        }
         let session = self.session.as_ref().map(|session| session.id);
         Scope::of(session, None, self.client)
     }
@@ -249,7 +254,12 @@ impl Ending {
             registry.cancelled(&call.scope(), &call.id, None, by);
         }
         let name = call.hosted.tool_name(call.index);
-        let outcome = ended.into_outcome(&name, time_limit);
+        let outcome = if registry.is_ending() && matches!(ended, Ended::Aborted) {
+            // R43: it is not the client who has cancelled it.
+            Outcome::Refused(shutting_down())
+        } else {
+            ended.into_outcome(&name, time_limit)
+        };
         let message = call
             .hosted
             .face
@@ -285,6 +295,11 @@ impl Ending {
             },
         });
     }
+}
+
+/// What a call is answered that the end of the process has stopped (R43).
+pub(crate) fn shutting_down() -> WireError {
+    WireError::new(Code::INTERNAL_ERROR, "the server is shutting down")
 }
 
 fn label(ended: &Ended, cancelled: bool) -> Label {

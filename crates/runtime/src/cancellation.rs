@@ -14,6 +14,7 @@ mod ledger;
 mod scope;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use conduit_actor::{Actor, Failure};
 use conduit_link::{Answer, Answerer};
@@ -31,6 +32,8 @@ pub(crate) use self::scope::Scope;
 #[derive(Clone, Debug)]
 pub(crate) struct Registry {
     ledger: Arc<Ledger>,
+    /// Whether the process is ending, which is why calls are stopped.
+    ending: Arc<AtomicBool>,
     telemetry: Telemetry,
 }
 
@@ -45,6 +48,7 @@ impl Registry {
     pub(crate) fn new(options: Options, telemetry: Telemetry) -> Self {
         Self {
             telemetry,
+            ending: Arc::default(),
             ledger: Arc::new(Ledger::new(options.address_scope, options.per_scope)),
         }
     }
@@ -72,6 +76,17 @@ impl Registry {
         outcome
     }
 
+    /// Whether a cancel in this scope may reach a call only if no other gateway has
+    /// one of the same id.
+    pub(crate) fn must_be_sole(&self, scope: &Scope) -> bool {
+        self.ledger.must_be_sole(scope)
+    }
+
+    /// Whether a call of this id is in flight here.
+    pub(crate) fn holds(&self, scope: &Scope, id: &RequestId) -> bool {
+        self.ledger.holds(scope, id)
+    }
+
     /// Lets it be known that a call was told to stop.
     pub(crate) fn cancelled(
         &self,
@@ -90,6 +105,7 @@ impl Registry {
 
     /// Stops every call, as at the end of the process; returns how many.
     pub(crate) fn cancel_all(&self) -> usize {
+        self.ending.store(true, Ordering::Relaxed);
         let entries = self.ledger.entries();
         for (scope, id, entry) in &entries {
             entry.responder.call().token().cancel();
@@ -104,6 +120,11 @@ impl Registry {
         entries
             .first()
             .map(|(_, _, entry)| entry.responder.call().token().clone())
+    }
+
+    /// Whether calls are stopped because the process is ending.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.ending.load(Ordering::Relaxed)
     }
 
     /// Answers every call that is still in flight; returns how many.
@@ -136,7 +157,14 @@ pub(crate) struct Options {
 /// What the actor hears.
 #[derive(Debug)]
 pub(crate) enum Message {
-    /// Another gateway looks for a call of one of its clients.
+    /// Another gateway asks whether a call of one of its clients is here.
+    RemoteFind {
+        scope: String,
+        request_id: String,
+        /// Holds the link's credit until the answer is given.
+        answerer: Answerer,
+    },
+    /// Another gateway looks for a call of one of its clients, to stop it.
     RemoteCancel {
         scope: String,
         request_id: String,
@@ -177,6 +205,17 @@ impl Actor for Sweeper {
                             .cancel(&scope, &id, reason, CancelledBy::Mail)
                             .found()
                     }
+                    (None, _) | (_, Err(_)) => false,
+                };
+                answerer.answer(Answer::Receipt { taken });
+            }
+            Message::RemoteFind {
+                scope,
+                request_id,
+                answerer,
+            } => {
+                let taken = match (Scope::parse(&scope), RequestId::from_json(&request_id)) {
+                    (Some(scope), Ok(id)) => self.registry.holds(&scope, &id),
                     (None, _) | (_, Err(_)) => false,
                 };
                 answerer.answer(Answer::Receipt { taken });

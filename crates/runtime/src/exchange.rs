@@ -7,10 +7,12 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use conduit_protocol::Rendered;
 use http::HeaderMap;
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::outbox::Events;
+use crate::sessions::Session;
 
 /// What a transport knows about a message besides its bytes.
 #[derive(Clone, Debug, Default)]
@@ -24,6 +26,27 @@ pub struct Head {
     pub accepts: Accepts,
     /// Which of the gateway's servers is meant.
     pub server: usize,
+    /// The pipe that the message came through, where it is one.
+    pub pipe: Option<Arc<Pipe>>,
+    /// Whether this is no client's message but a probe, which is not counted.
+    pub probe: bool,
+}
+
+/// A pair of pipes and the one client behind it: after `initialize` it is a legacy
+/// session (R6).
+#[derive(Debug, Default)]
+pub struct Pipe {
+    session: Mutex<Option<Arc<Session>>>,
+}
+
+impl Pipe {
+    pub(crate) fn session(&self) -> Option<Arc<Session>> {
+        self.session.lock().clone()
+    }
+
+    pub(crate) fn open(&self, session: Session) {
+        *self.session.lock() = Some(Arc::new(session));
+    }
 }
 
 /// The answers that a client can read (R24).
@@ -88,6 +111,7 @@ pub(crate) struct Submitted {
     stops_with_client: AtomicBool,
     answered: AtomicBool,
     hung_up: AtomicBool,
+    silent: AtomicBool,
     token: OnceLock<CancellationToken>,
 }
 
@@ -113,6 +137,15 @@ impl Submitted {
     /// Returns the token that the callback watches.
     pub(crate) fn token(&self) -> &CancellationToken {
         self.token.get_or_init(CancellationToken::new)
+    }
+
+    /// The client wants to hear nothing more of this call (M-STDIO-03).
+    pub(crate) fn silence(&self) {
+        self.silent.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_silent(&self) -> bool {
+        self.silent.load(Ordering::Relaxed)
     }
 
     /// The client is gone: nobody will read the answer.

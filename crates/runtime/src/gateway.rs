@@ -9,7 +9,7 @@ use conduit_actor::{Seat, SpawnFailed, Tree, TreeOptions};
 use conduit_link::{
     Delivery, FromHub, FromStore, Links, Mail, Message as Wire, Receiver, ShardMap, Slot,
 };
-use conduit_protocol::{Code, Message, WireError, parse, peek_id};
+use conduit_protocol::{Message, WireError, parse, peek_id};
 use conduit_telemetry::{RefusedReason, StreamKind, Telemetry};
 use tokio::sync::oneshot;
 use tokio::time::{MissedTickBehavior, interval, timeout};
@@ -18,6 +18,7 @@ use tracing::{debug, info};
 use uuid::Uuid;
 
 use crate::admission::{Admission, Admitted};
+use crate::call;
 use crate::cancellation::{self, AddressScope, Registry, Sweeper};
 use crate::dispatcher::{self, Dispatcher};
 use crate::exchange::{Dispatch, Head, MessageReply, Reply};
@@ -135,7 +136,8 @@ pub struct Drained {
 impl Gateway {
     /// Starts the actors of a gateway on the current runtime.
     ///
-    /// Links to the store and to the hubs open by themselves.
+    /// Links to the store and to the hubs open by themselves. Without `links` there
+    /// are no sessions but that of a pipe, and no other gateways.
     ///
     /// # Errors
     ///
@@ -147,14 +149,14 @@ impl Gateway {
     pub async fn start(
         options: Options,
         hosted: Vec<Hosted>,
-        links: &Links,
+        links: Option<&Links>,
         telemetry: &Telemetry,
     ) -> Result<Self, StartError> {
         let keeper = Seat::new("sessions");
         let streams = Seat::new("streams");
         let sweeper = Seat::new("cancellation");
         let dispatcher = Seat::new("dispatcher");
-        let store = links.connect(Slot::STORE, store_receiver(keeper.clone()));
+        let store = links.map(|links| links.connect(Slot::STORE, store_receiver(keeper.clone())));
         let shared = Arc::new(Shared {
             options,
             hosted: hosted.into_iter().map(Arc::new).collect(),
@@ -173,7 +175,7 @@ impl Gateway {
                 telemetry.sessions_cached().clone(),
             ),
             post: PostOffice::new(
-                links.clone(),
+                links.cloned(),
                 hub_receiver(sweeper.clone()),
                 options.mail_deadline,
             ),
@@ -249,7 +251,11 @@ impl Gateway {
     /// Safe.
     pub async fn probe(&self) -> bool {
         const PING: &[u8] = br#"{"jsonrpc":"2.0","id":0,"method":"ping"}"#;
-        let reply = self.submit(Head::default(), Bytes::from_static(PING)).await;
+        let head = Head {
+            probe: true,
+            ..Head::default()
+        };
+        let reply = self.submit(head, Bytes::from_static(PING)).await;
         matches!(reply, Reply::Message(MessageReply { status: 200, .. }))
     }
 
@@ -330,8 +336,7 @@ impl Gateway {
         if timeout(LAST_WORDS, idle).await.is_ok() {
             return Drained { stopped: cancelled };
         }
-        let error = WireError::new(Code::INTERNAL_ERROR, "the server is shutting down");
-        self.shared.registry.answer_all(&error);
+        self.shared.registry.answer_all(&call::shutting_down());
         Drained { stopped: cancelled }
     }
 
@@ -490,16 +495,22 @@ fn hub_receiver(sweeper: Seat<cancellation::Message>) -> Receiver {
         let Wire::FromHub(FromHub::Mail { mail, .. }) = incoming.message else {
             return;
         };
-        let Mail::Cancel {
-            scope,
-            request_id,
-            reason,
-        } = mail;
-        let message = cancellation::Message::RemoteCancel {
-            scope,
-            request_id,
-            reason,
-            answerer,
+        let message = match mail {
+            Mail::Find { scope, request_id } => cancellation::Message::RemoteFind {
+                scope,
+                request_id,
+                answerer,
+            },
+            Mail::Cancel {
+                scope,
+                request_id,
+                reason,
+            } => cancellation::Message::RemoteCancel {
+                scope,
+                request_id,
+                reason,
+                answerer,
+            },
         };
         if sweeper.cast(message).is_err() {
             debug!("the registry is restarting, a cancel is lost");

@@ -39,8 +39,9 @@ mod watchdog;
 mod workers;
 
 pub use self::cancellation::AddressScope;
-pub use self::exchange::{Accepts, Head, MessageReply, Reply};
+pub use self::exchange::{Accepts, Head, MessageReply, Pipe, Reply};
 pub use self::gateway::{Drained, Gateway, Options, SessionError, StartError};
 pub use self::hosted::{HostError, Hosted};
 pub use self::outbox::Events;
+pub use self::sessions::session_id;
 pub use self::streams::SessionStream;

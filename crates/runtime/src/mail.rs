@@ -18,7 +18,8 @@ pub(crate) struct PostOffice {
 }
 
 struct Shared {
-    links: Links,
+    /// None in a process without peers.
+    links: Option<Links>,
     receiver: Receiver,
     deadline: Duration,
     /// The newest map, and one link for each of its shards.
@@ -33,7 +34,7 @@ struct Shards {
 
 impl PostOffice {
     /// `receiver` hears what hubs say; `deadline` bounds every mail.
-    pub(crate) fn new(links: Links, receiver: Receiver, deadline: Duration) -> Self {
+    pub(crate) fn new(links: Option<Links>, receiver: Receiver, deadline: Duration) -> Self {
         Self {
             shared: Arc::new(Shared {
                 links,
@@ -52,6 +53,7 @@ impl PostOffice {
             shards,
             ..
         } = &*self.shared;
+        let Some(links) = links else { return };
         let mut shards = shards.write();
         if map.epoch <= shards.map.epoch {
             debug!(epoch = map.epoch, "stale shard map refused");
@@ -75,13 +77,15 @@ impl PostOffice {
         shards.map = map;
     }
 
-    /// Sends mail to every other gateway and returns how many took it.
-    ///
-    /// A hub that is out of reach, or too slow, delivers to nobody.
-    pub(crate) async fn send_to_others(&self, mail: Mail) -> u16 {
+    /// Sends mail to every other gateway and returns how many took it; `None` when
+    /// not all of them can be known to have got it, as while a hub is out of reach.
+    pub(crate) async fn send_to_others(&self, mail: Mail) -> Option<u16> {
+        if self.shared.links.is_none() {
+            return Some(0);
+        }
         let Some(link) = self.owner(mail.key()) else {
             debug!("no shard owns the mail's key");
-            return 0;
+            return None;
         };
         let deadline = self.shared.deadline;
         let question = ToHub::Mail {
@@ -93,14 +97,16 @@ impl PostOffice {
             .call(Lane::Control, Wire::ToHub(question), deadline)
             .await
         {
-            Ok(Answer::Receipts { taken, .. }) => taken,
+            Ok(Answer::Receipts {
+                taken, missing: 0, ..
+            }) => Some(taken),
             Ok(other) => {
-                debug!(answer = ?other, "mail not delivered");
-                0
+                debug!(answer = ?other, "mail not delivered to all");
+                None
             }
             Err(error) => {
                 debug!(%error, "mail not delivered");
-                0
+                None
             }
         }
     }

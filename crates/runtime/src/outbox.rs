@@ -53,8 +53,8 @@ impl Outbox {
         dropped
     }
 
-    /// Adds the response and ends the stream behind it.
-    pub(crate) fn finish(&self, response: Rendered) {
+    /// Adds the response, if there is to be one, and ends the stream behind it.
+    pub(crate) fn finish(&self, response: Option<Rendered>) {
         let reader = {
             let mut inner = self.inner.lock();
             inner.queue.finish(response);
@@ -145,10 +145,10 @@ impl Queue {
         dropped
     }
 
-    fn finish(&mut self, response: Rendered) {
+    fn finish(&mut self, response: Option<Rendered>) {
         if !self.finished {
             self.finished = true;
-            self.response = Some(response);
+            self.response = response;
         }
     }
 
@@ -193,7 +193,7 @@ mod tests {
         queue.notify(Kind::Log, message("l1"));
         queue.notify(Kind::Progress, message("p2"));
 
-        queue.finish(message("response"));
+        queue.finish(Some(message("response")));
 
         assert_eq!(drain(&mut queue), ["p1", "l1", "p2", "response"]);
         assert_eq!(queue.next(), Next::End);
@@ -207,7 +207,7 @@ mod tests {
             assert!(queue.waiting.len() <= EVENTS);
         }
 
-        queue.finish(message("response"));
+        queue.finish(Some(message("response")));
 
         let read = drain(&mut queue);
         assert_eq!(read.last().map(String::as_str), Some("response"));
@@ -232,10 +232,10 @@ mod tests {
     #[test]
     fn nothing_follows_the_response() {
         let mut queue = Queue::default();
-        queue.finish(message("response"));
+        queue.finish(Some(message("response")));
 
         queue.notify(Kind::Log, message("late"));
-        queue.finish(message("second"));
+        queue.finish(Some(message("second")));
 
         assert_eq!(drain(&mut queue), ["response"]);
     }

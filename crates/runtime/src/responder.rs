@@ -50,12 +50,17 @@ impl Responder {
         match state {
             State::Silent(sender) => {
                 self.call.answer();
+                let reply = if self.call.is_silent() {
+                    Reply::Accepted
+                } else {
+                    Reply::Message(reply)
+                };
                 // A client that left takes the answer with it.
-                drop(sender.send(Reply::Message(reply)));
+                drop(sender.send(reply));
                 true
             }
             State::Streaming(outbox) => {
-                outbox.finish(reply.message);
+                outbox.finish((!self.call.is_silent()).then_some(reply.message));
                 true
             }
             State::Answered => false,
@@ -78,6 +83,9 @@ impl Responder {
 
     /// Sends a notification ahead of the response; returns how many were dropped.
     fn notify(&self, kind: Kind, message: Rendered) -> usize {
+        if self.call.is_silent() {
+            return 0;
+        }
         let mut state = self.state.lock();
         match self.open_locked(&mut state) {
             Some(outbox) => outbox.notify(kind, message),

@@ -41,6 +41,31 @@ pub(crate) struct Session {
     touched: AtomicBool,
 }
 
+impl Session {
+    /// What a client on a pipe has agreed on.
+    pub(crate) fn of_pipe(server: &str, version: &'static str, client: Box<RawValue>) -> Self {
+        let id = Uuid::new_v4();
+        Self {
+            id,
+            text: id.to_string().into(),
+            server: server.into(),
+            version,
+            client: Some(client),
+            level: LogLevel::Info,
+            touched: AtomicBool::new(false),
+        }
+    }
+}
+
+/// Reads a session id as we write it: lower case, with dashes, and nothing else.
+#[must_use]
+pub fn session_id(text: &[u8]) -> Option<Uuid> {
+    let id = Uuid::try_parse_ascii(text).ok()?;
+    let mut canonical = Uuid::encode_buffer();
+    let canonical = id.hyphenated().encode_lower(&mut canonical);
+    (canonical.as_bytes() == text).then_some(id)
+}
+
 /// Reaches the sessions; cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct Sessions {
@@ -60,7 +85,8 @@ pub(crate) enum Error {
 
 #[derive(Debug)]
 struct Shared {
-    store: Link,
+    /// None in a process without peers, which has no sessions but its pipe.
+    store: Option<Link>,
     deadline: Duration,
     most: usize,
     cached: RwLock<HashMap<Uuid, Arc<Session>>>,
@@ -72,7 +98,7 @@ struct Shared {
 
 impl Sessions {
     /// `most` bounds the cache; `deadline` how long the store may take.
-    pub(crate) fn new(store: Link, deadline: Duration, most: usize, gauge: Gauge) -> Self {
+    pub(crate) fn new(store: Option<Link>, deadline: Duration, most: usize, gauge: Gauge) -> Self {
         Self {
             shared: Arc::new(Shared {
                 store,
@@ -196,6 +222,9 @@ impl Sessions {
         let Shared {
             store, deadline, ..
         } = &*self.shared;
+        let Some(store) = store else {
+            return Err(Error::Unavailable);
+        };
         let until = Instant::now() + *deadline;
         let mut again = false;
         loop {

@@ -45,7 +45,6 @@
 
 mod answer;
 mod arguments;
-mod changes;
 mod context;
 mod contract;
 mod emission;
@@ -54,11 +53,9 @@ mod refusal;
 mod scan;
 mod schema;
 mod server;
-mod texts;
 mod tool;
 mod toolbox;
 mod typed;
-mod uri_template;
 mod violation;
 mod work;
 
@@ -72,7 +69,6 @@ pub use {schemars, serde, serde_json};
 
 pub use crate::answer::{IntoOutcome, Json};
 pub use crate::arguments::{Arguments, NoArguments};
-pub use crate::changes::{Change, Changes, Publish, Published};
 pub use crate::context::{Cancelled, Context, ContextParts};
 pub use crate::emission::{Emission, Emit};
 pub use crate::refusal::{IntoRefusal, ToolError};
@@ -80,5 +76,4 @@ pub use crate::schema::InvalidSchema;
 pub use crate::server::{IntoServer, Server, ToolEntry};
 pub use crate::tool::{ToolBuilder, blocking_tool, raw_blocking_tool, raw_tool, tool};
 pub use crate::toolbox::{InvalidServer, Toolbox, ToolboxBuilder};
-pub use crate::uri_template::{BrokenEscape, InvalidUri, UriTemplate};
 pub use crate::work::{Policy, Run, Work};

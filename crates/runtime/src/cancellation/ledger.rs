@@ -160,13 +160,29 @@ impl Ledger {
                 }
             } else if self.record(scope) {
                 row.cancelled = true;
-                row.entry.responder.call().token().cancel();
+                let call = row.entry.responder.call();
+                if *scope == Scope::Pipe {
+                    call.silence();
+                }
+                call.token().cancel();
                 outcome = Cancelled::Stopped;
             } else {
                 return Cancelled::Full;
             }
         }
         outcome
+    }
+
+    pub(super) fn must_be_sole(&self, scope: &Scope) -> bool {
+        matches!(scope, Scope::Address(_)) && self.address_scope == AddressScope::Strict
+    }
+
+    pub(super) fn holds(&self, scope: &Scope, id: &RequestId) -> bool {
+        let key = Key {
+            scope: scope.clone(),
+            id: id.clone(),
+        };
+        self.shard(&key).lock().contains_key(&key)
     }
 
     /// Returns every call with its scope and the id that its client gave it.

@@ -45,7 +45,7 @@ async fn start(toolbox: impl IntoServer, change: impl FnOnce(&mut Options)) -> H
     .expect("links");
     let server = Arc::new(toolbox.into_server().expect("a server"));
     let hosted = Hosted::new(server, &telemetry, Duration::from_secs(30)).expect("hosted");
-    let gateway = Gateway::start(options, vec![hosted], &links, &telemetry)
+    let gateway = Gateway::start(options, vec![hosted], Some(&links), &telemetry)
         .await
         .expect("a gateway");
     House {

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use conduit_link::Mail;
 use conduit_protocol::{
-    CancelledParams, Code, Context, Era, Method, Notification, REJECTION_STATUS, WireError,
-    classify_notification, error, error_with_null_id,
+    CancelledParams, Code, Context, Era, Method, Notification, REJECTION_STATUS, RequestId,
+    WireError, classify_notification, error, error_with_null_id,
 };
 use conduit_telemetry::CancelledBy;
 use serde_json::value::RawValue;
+use tracing::debug;
 
 use super::session::Unresolved;
 use super::{Session, answer, request, session};
@@ -35,6 +36,9 @@ pub(super) fn take(
     notification: &Notification<'_>,
     session: Session,
 ) {
+    if dispatch.head.pipe.is_some() && notification.method == Method::Cancelled.as_str() {
+        return cancel_on_pipe(shared, dispatch, notification.params);
+    }
     let named = request::version_header(dispatch.head.headers.as_deref());
     match classify_notification(&notification.method, notification.params, named) {
         // The modern era has no client notification over HTTP (R5).
@@ -62,6 +66,22 @@ pub(super) fn take(
     }
 }
 
+/// Stops any call of the pipe, whatever its era: closing a stream cannot (R5). What
+/// is malformed is logged and dropped (R2).
+fn cancel_on_pipe(shared: &Arc<Shared>, dispatch: Dispatch, params: Option<&RawValue>) {
+    match CancelledParams::parse(params) {
+        Ok(Some(CancelledParams { request_id, reason })) => {
+            let reason = reason.as_deref();
+            shared
+                .registry
+                .cancel(&Scope::Pipe, &request_id, reason, CancelledBy::Notice);
+        }
+        Ok(None) => {}
+        Err(error) => debug!(error = &*error.message, "malformed cancellation dropped"),
+    }
+    answer::accept(dispatch.reply);
+}
+
 /// Stops a call for its client, here or at another gateway (R2, R4).
 fn cancel(
     shared: &Arc<Shared>,
@@ -81,35 +101,82 @@ fn cancel(
     else {
         return answer::accept(dispatch.reply);
     };
-    let scope = Scope::of(
-        session.map(|session| session.id),
-        None,
-        dispatch.head.client,
-    );
-    match shared
-        .registry
-        .cancel(&scope, &id, reason.as_deref(), CancelledBy::Notice)
-    {
-        Cancelled::Stopped | Cancelled::Again => answer::accept(dispatch.reply),
-        Cancelled::Full => {
+    let notice = Notice {
+        scope: Scope::of(
+            session.map(|session| session.id),
+            None,
+            dispatch.head.client,
+        ),
+        id,
+        reason,
+    };
+    let here = Arc::clone(shared);
+    shared.tasks.spawn(async move {
+        if notice.carry_out(&here).await == Cancelled::Full {
             let error = WireError::new(
                 Code::CANCELLATION_LIMIT,
                 "too many cancelled requests have not ended yet",
             );
             answer::send(dispatch.reply, 200, null_id(&error));
+        } else {
+            answer::accept(dispatch.reply);
         }
-        Cancelled::Unknown => {
-            let post = shared.post.clone();
-            let mail = Mail::Cancel {
-                scope: scope.to_string(),
-                request_id: id.as_json().to_owned(),
-                reason,
-            };
-            shared.tasks.spawn(async move {
-                post.send_to_others(mail).await;
-                answer::accept(dispatch.reply);
-                drop(dispatch.call);
-            });
+        drop(dispatch.call);
+    });
+}
+
+/// A client's wish that a call of its scope stop.
+struct Notice {
+    scope: Scope,
+    id: RequestId,
+    reason: Option<String>,
+}
+
+impl Notice {
+    async fn carry_out(&self, shared: &Shared) -> Cancelled {
+        if shared.registry.must_be_sole(&self.scope) {
+            return self.stop_sole(shared).await;
+        }
+        let here = self.stop_here(shared);
+        if here == Cancelled::Unknown {
+            self.stop_elsewhere(shared).await;
+        }
+        here
+    }
+
+    /// Stops the call if it is the only one of this id, at all gateways together.
+    /// Whoever cannot ask them all stops nothing: strangers behind one address must
+    /// not reach each other's calls by guessing (R4).
+    async fn stop_sole(&self, shared: &Shared) -> Cancelled {
+        let here = shared.registry.holds(&self.scope, &self.id);
+        let find = Mail::Find {
+            scope: self.scope.to_string(),
+            request_id: self.id.as_json().to_owned(),
+        };
+        match (here, shared.post.send_to_others(find).await) {
+            (true, Some(0)) => return self.stop_here(shared),
+            (false, Some(1)) => self.stop_elsewhere(shared).await,
+            (true | false, Some(_) | None) => {}
+        }
+        Cancelled::Unknown
+    }
+
+    fn stop_here(&self, shared: &Shared) -> Cancelled {
+        let reason = self.reason.as_deref();
+        let (scope, id) = (&self.scope, &self.id);
+        shared
+            .registry
+            .cancel(scope, id, reason, CancelledBy::Notice)
+    }
+
+    async fn stop_elsewhere(&self, shared: &Shared) {
+        let mail = Mail::Cancel {
+            scope: self.scope.to_string(),
+            request_id: self.id.as_json().to_owned(),
+            reason: self.reason.clone(),
+        };
+        if shared.post.send_to_others(mail).await.is_none() {
+            debug!("a cancel may not have reached every gateway");
         }
     }
 }

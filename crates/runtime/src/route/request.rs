@@ -44,6 +44,7 @@ pub(super) fn take(
         id: &request.id,
         started: Instant::now(),
         method: &request.method,
+        probe: dispatch.head.probe,
     };
     let body = dispatch.body.clone();
     exchange.take(dispatch, &body, request, session);
@@ -64,6 +65,8 @@ struct Exchange<'a> {
     id: &'a RequestId,
     started: Instant,
     method: &'a str,
+    /// Whether we ask ourselves: that is no client's request.
+    probe: bool,
 }
 
 impl Exchange<'_> {
@@ -75,12 +78,12 @@ impl Exchange<'_> {
             Err(error) => return self.refuse(dispatch.reply, None, (REJECTION_STATUS, error)),
         };
         match context.era {
-            Era::Modern => self.take_modern(dispatch, body, params, context),
-            Era::Legacy => self.take_legacy(dispatch, body, params, context, session),
+            Era::Modern => self.take_modern(dispatch, body, &params, context),
+            Era::Legacy => self.take_legacy(dispatch, body, &params, context, session),
         }
     }
 
-    fn take_modern(self, dispatch: Dispatch, body: &Bytes, params: Params<'_>, context: Context) {
+    fn take_modern(self, dispatch: Dispatch, body: &Bytes, params: &Params<'_>, context: Context) {
         let era = Era::Modern;
         dispatch.call.stop_with_client();
         let headers = dispatch.head.headers.as_deref();
@@ -100,7 +103,7 @@ impl Exchange<'_> {
             })
             .and_then(|method| {
                 let named = headers.map_or(Ok(()), |headers| {
-                    check_name_header_of(field(headers, &header::NAME), &context, method, &params)
+                    check_name_header_of(field(headers, &header::NAME), &context, method, params)
                 });
                 named.map(|()| method)
             });
@@ -117,7 +120,7 @@ impl Exchange<'_> {
         self,
         dispatch: Dispatch,
         body: &Bytes,
-        params: Params<'_>,
+        params: &Params<'_>,
         context: Context,
         session: Session,
     ) {
@@ -174,7 +177,7 @@ impl Exchange<'_> {
         self,
         dispatch: Dispatch,
         body: &Bytes,
-        params: Params<'_>,
+        params: &Params<'_>,
         context: Context,
         method: Method,
         session: Option<Arc<sessions::Session>>,
@@ -206,8 +209,8 @@ impl Exchange<'_> {
         }
     }
 
-    fn list_tools(self, era: Era, params: Params<'_>) -> Result<Rendered, WireError> {
-        let params = ListParams::read(&params)?;
+    fn list_tools(self, era: Era, params: &Params<'_>) -> Result<Rendered, WireError> {
+        let params = ListParams::read(params)?;
         self.hosted
             .tools_page(era, params.cursor.as_deref(), self.id)
             .ok_or_else(|| WireError::invalid_params("params.cursor is not one of this list"))
@@ -217,12 +220,12 @@ impl Exchange<'_> {
         self,
         dispatch: Dispatch,
         body: &Bytes,
-        params: Params<'_>,
+        params: &Params<'_>,
         context: Context,
         session: Option<Arc<sessions::Session>>,
         version: Option<&'static str>,
     ) {
-        let params = match CallParams::read(&params) {
+        let params = match CallParams::read(params) {
             Ok(params) => params,
             Err(error) => return self.refuse(dispatch.reply, Some(&context), (200, error)),
         };
@@ -257,6 +260,7 @@ impl Exchange<'_> {
             version,
             accepts: dispatch.head.accepts,
             client: dispatch.head.client,
+            piped: dispatch.head.pipe.is_some(),
             started: self.started,
         };
         call::start(self.shared, call, tool, dispatch.reply, dispatch.call);
@@ -276,8 +280,14 @@ impl Exchange<'_> {
         }
         let version = negotiate(&params.protocol_version);
         let message = self.hosted.face.initialize(self.id, version);
-        // A pipe is a session by itself; a session id is for HTTP.
-        if dispatch.head.headers.is_none() {
+        if let Some(pipe) = &dispatch.head.pipe {
+            // A pipe is a session by itself; a session id is for HTTP.
+            let client = params.client_info.to_owned();
+            pipe.open(sessions::Session::of_pipe(
+                &self.hosted.name,
+                version,
+                client,
+            ));
             return self.answer(dispatch.reply, context, MessageReply::new(200, message));
         }
         let bytes = |json: &str| ByteBuf::from(json.as_bytes());
@@ -336,6 +346,9 @@ impl Exchange<'_> {
     }
 
     fn count(self, context: Option<&Context>, outcome: Outcome) {
+        if self.probe {
+            return;
+        }
         let trace = context.map_or_else(Trace::default, |context| trace(context));
         self.hosted.metrics.request(RequestSample {
             method: Some(self.method),

@@ -25,6 +25,9 @@ pub(super) fn of(
     head: &Head,
     known: Session,
 ) -> Result<Option<Arc<sessions::Session>>, Unresolved> {
+    if let Some(pipe) = &head.pipe {
+        return Ok(pipe.session());
+    }
     match known {
         Session::Live(session) => Ok(Some(session)),
         Session::Unresolved => match session_header(head) {
@@ -91,7 +94,7 @@ fn session_header(head: &Head) -> Named {
     match (values.next(), values.next()) {
         (None, _) => Named::Nobody,
         (Some(value), None) => {
-            Uuid::try_parse_ascii(value.as_bytes()).map_or(Named::Nonsense, Named::Session)
+            sessions::session_id(value.as_bytes()).map_or(Named::Nonsense, Named::Session)
         }
         (Some(_), Some(_)) => Named::Nonsense,
     }
