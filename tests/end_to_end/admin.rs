@@ -1,6 +1,6 @@
 //! What the system says of itself at the admin port.
 
-use conduit_testkit::{Call, Era, Options, PATIENCE, Tree, process, wait_until};
+use conduit_testkit::{Call, Era, Options, PATIENCE, Raw, Tree, process, wait_until};
 use http::{Method, StatusCode};
 use serde_json::json;
 
@@ -172,6 +172,24 @@ async fn health_is_that_of_the_supervisor() {
             .status,
         StatusCode::OK
     );
+}
+
+#[tokio::test]
+async fn a_health_check_need_not_name_a_host_but_may_not_name_a_foreign_one() {
+    let tree = demo().await;
+
+    for (head, status) in [
+        ("GET /healthz HTTP/1.0\r\n\r\n", "200"),
+        (
+            "GET /healthz HTTP/1.0\r\nhost: evil.example.com\r\n\r\n",
+            "403",
+        ),
+    ] {
+        let mut raw = Raw::open(tree.admin()).await;
+        raw.write(head).await;
+        let answer = raw.read_to_end(PATIENCE).await;
+        assert_eq!(answer.split(' ').nth(1), Some(status), "{answer}");
+    }
 }
 
 #[tokio::test]

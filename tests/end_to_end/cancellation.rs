@@ -176,6 +176,47 @@ async fn without_a_session_one_of_two_calls_of_that_id_is_never_stopped() {
 }
 
 #[tokio::test]
+async fn without_a_session_calls_of_one_id_at_two_gateways_are_two_calls() {
+    let tree = pair().await;
+    let (mut first, mut second, mut third) = (
+        tree.conn_to("gateway-0").await,
+        tree.conn_to("gateway-1").await,
+        tree.conn_to("gateway-1").await,
+    );
+    let call = Era::Legacy
+        .tool("slow", json!({ "seconds": 1 }))
+        .id(json!("same"));
+
+    let (one, other, accepted) = tokio::join!(first.send(&call), second.send(&call), async {
+        running(&tree, 2.0).await;
+        third.send(&cancel(json!("same"))).await
+    });
+
+    assert_eq!(accepted.status, StatusCode::ACCEPTED);
+    assert!(one.message().get("result").is_some(), "{one}");
+    assert!(other.message().get("result").is_some(), "{other}");
+    ended(&tree, "slow", "ok", 2.0).await;
+}
+
+#[tokio::test]
+async fn without_a_session_the_only_call_of_that_id_is_stopped_from_another_gateway() {
+    let tree = pair().await;
+    let (mut first, mut second) = (
+        tree.conn_to("gateway-0").await,
+        tree.conn_to("gateway-1").await,
+    );
+    let call = slow(Era::Legacy).id(json!("sole"));
+
+    let (answer, _accepted) = tokio::join!(timeout(PATIENCE, first.send(&call)), async {
+        running(&tree, 1.0).await;
+        second.send(&cancel(json!("sole"))).await
+    });
+
+    assert!(answer.is_ok(), "the call went on");
+    stopped(&tree, "slow", "mail").await;
+}
+
+#[tokio::test]
 async fn without_a_session_nothing_is_stopped_where_that_is_switched_off() {
     let options = Options::fixture()
         .gateways(1)

@@ -145,6 +145,9 @@ async fn another_host_is_forbidden_and_the_setting_is_named() {
         "evil.example.com:80",
         "localhost.evil.example.com",
         "127.0.0.1.evil.example.com",
+        "localhost:80@evil.example.com",
+        "localhost:abc",
+        "localhost:99999",
     ] {
         is_forbidden(
             &tree.send(&echo().header("host", host)).await,
@@ -191,6 +194,8 @@ async fn another_origin_is_forbidden_and_the_setting_is_named() {
     for origin in [
         "http://evil.example.com",
         "https://localhost.evil.example.com",
+        "http://localhost:80@evil.example.com",
+        "http://127.0.0.1:x",
         "null",
         "",
         "nonsense",
@@ -309,6 +314,33 @@ async fn a_page_that_may_come_in_learns_what_it_may_send_and_read() {
             .expect("a list");
         assert!(exposed.contains("mcp-session-id"), "{exposed}");
     }
+}
+
+#[tokio::test]
+async fn a_page_may_send_the_headers_of_a_tools_arguments() {
+    let preflight = Call::verb(Method::OPTIONS)
+        .header("origin", "http://localhost:6274")
+        .header(
+            "access-control-request-headers",
+            "content-type,mcp-param-region,x-other",
+        );
+
+    let reply = demo().await.send(&preflight).await;
+
+    let allowed = reply
+        .header("access-control-allow-headers")
+        .expect("a list");
+    assert!(allowed.contains("mcp-param-region"), "{allowed}");
+    assert!(!allowed.contains("x-other"), "{allowed}");
+}
+
+#[tokio::test]
+async fn a_client_that_refuses_json_gets_an_event_although_it_takes_everything_else() {
+    let accept = "application/json;q=0, */*";
+
+    let reply = demo().await.send(&echo().header("accept", accept)).await;
+
+    assert_eq!(reply.header("content-type"), Some("text/event-stream"));
 }
 
 #[tokio::test]

@@ -11,6 +11,7 @@
 mod admin;
 mod cancellation;
 mod classification;
+mod crowds;
 mod envelope;
 mod front_door;
 mod headers;
@@ -19,6 +20,7 @@ mod limits;
 mod lists;
 mod sessions;
 mod streams;
+mod targets;
 mod tools;
 
 use conduit_testkit::{Options, Tree};

@@ -15,6 +15,7 @@ mod hangs;
 mod load;
 mod orphans;
 mod parked;
+mod tidied;
 
 use std::time::Duration;
 

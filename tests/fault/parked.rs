@@ -1,10 +1,13 @@
 //! A slot that cannot start is left alone; the others go on and no client hangs.
 
+use std::time::Duration;
+
 use conduit_testkit::Version;
 use conduit_testkit::process::Signal;
 use conduit_testkit::{Call, Era, Options, PATIENCE, Tree, initialize, process, wait_until};
 use http::StatusCode;
 use serde_json::json;
+use tokio::time::Instant;
 
 use crate::turn;
 
@@ -42,6 +45,7 @@ async fn with_a_parked_store_calls_are_served_and_sessions_are_refused_in_time()
     let _turn = turn().await;
     let tree = parked("store").await;
 
+    phase(&tree, "degraded").await;
     let served = tree.send(&echo("still here")).await;
     let refused = tree.send(&initialize(Version::November2025)).await;
 
@@ -74,6 +78,41 @@ async fn a_parked_slot_does_not_hold_up_the_end() {
     let ending = parked("gateway-0").await.stop().await;
 
     assert_eq!(ending.status, Some(0));
+}
+
+#[tokio::test]
+async fn while_no_gateway_serves_clients_are_turned_away_and_the_status_says_so() {
+    let _turn = turn().await;
+    let options = Options::fixture()
+        .gateways(2)
+        .environment("CONDUIT_SUPERVISOR_BACKOFF_FIRST_MS", "10000")
+        .environment("CONDUIT_SUPERVISOR_BACKOFF_MOST_MS", "10000");
+    let tree = Tree::start(options).await;
+    assert_eq!(tree.status().await.phase, "serving");
+    let first = tree.signal_slot("gateway-0", Signal::KILL).await;
+    phase(&tree, "degraded").await;
+    tree.signal_slot("gateway-1", Signal::KILL).await;
+    phase(&tree, "closed").await;
+
+    let start = Instant::now();
+    let refused = tree.send(&echo("anybody?")).await;
+
+    let took = start.elapsed();
+    assert_eq!(refused.status, StatusCode::SERVICE_UNAVAILABLE, "{refused}");
+    assert!(took < Duration::from_secs(3), "it hung for {took:?}");
+    tree.replaced("gateway-0", first, 2 * PATIENCE).await;
+    wait_until("clients to be served again", PATIENCE, async || {
+        (tree.send(&echo("anybody?")).await.status == StatusCode::OK).then_some(())
+    })
+    .await;
+    tree.ready().await;
+}
+
+async fn phase(tree: &Tree, expected: &str) {
+    wait_until("the phase of the tree", PATIENCE, async || {
+        (tree.status().await.phase == expected).then_some(())
+    })
+    .await;
 }
 
 async fn parked(slot: &str) -> Tree {

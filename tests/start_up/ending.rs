@@ -1,23 +1,73 @@
 //! Ending when asked, in order and in time.
 
+use std::io::ErrorKind;
 use std::time::Duration;
 
-use conduit_testkit::process::Signal;
+use conduit_testkit::process::{self, Signal};
 use conduit_testkit::{Era, Options, PATIENCE, Tree, binary, wait_until};
 use http::StatusCode;
 use serde_json::json;
+use tokio::net::TcpStream;
 use tokio::process::Command;
 
 #[tokio::test]
-async fn both_polite_signals_end_everything_with_status_zero() {
-    for signal in [Signal::TERM, Signal::INT] {
-        let tree = Tree::start(Options::conduit().gateways(2)).await;
+async fn polite_signals_end_everything_with_status_zero_and_nothing_to_worry_about() {
+    for signal in [Signal::TERM, Signal::INT, Signal::QUIT] {
+        let launch = Options::conduit().gateways(2).launch();
+        wait_until("the banner", PATIENCE, async || {
+            launch.stdout().contains("Ctrl-C").then_some(())
+        })
+        .await;
 
-        tree.signal(signal);
-        let ending = tree.stop().await;
+        launch.signal(signal);
+        let ending = launch.ending(PATIENCE).await;
 
         assert_eq!(ending.status, Some(0), "{ending:?}");
+        for level in [" WARN ", " ERROR "] {
+            assert!(!ending.stderr.contains(level), "{}", ending.stderr);
+        }
     }
+}
+
+#[tokio::test]
+async fn a_closed_terminal_ends_nobody() {
+    let tree = Tree::start(Options::conduit().gateways(1)).await;
+    let before = tree.processes();
+
+    for pid in &before {
+        process::signal(*pid, Signal::HUP);
+    }
+
+    wait_until("the signal to be heard", PATIENCE, async || {
+        tree.stderr().contains("SIGHUP is ignored").then_some(())
+    })
+    .await;
+    assert_eq!(tree.processes(), before);
+    tree.stop().await;
+}
+
+#[tokio::test]
+async fn whoever_comes_after_the_end_has_begun_is_refused() {
+    let tree = Tree::start(Options::fixture().gateways(2)).await;
+    let mut conn = tree.conn().await;
+    let call = Era::Modern.tool("slow", json!({ "seconds": 3 }));
+
+    let (reply, ()) = tokio::join!(conn.send(&call), async {
+        wait_until("the call to run", PATIENCE, async || {
+            (tree.metrics().await.sum("conduit_workers_busy", &[]) >= 1.0).then_some(())
+        })
+        .await;
+        tree.signal(Signal::TERM);
+        wait_until("connections to be refused", PATIENCE, async || {
+            let refused = TcpStream::connect(tree.endpoint()).await.err()?;
+            (refused.kind() == ErrorKind::ConnectionRefused).then_some(())
+        })
+        .await;
+        assert!(tree.processes().len() > 1, "the call is still held");
+    });
+
+    assert!(reply.message().get("result").is_some(), "{reply}");
+    tree.stop().await;
 }
 
 #[tokio::test]

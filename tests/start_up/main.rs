@@ -9,6 +9,7 @@
 
 mod banner;
 mod configuration;
+mod draining;
 mod ending;
 mod refusal;
 

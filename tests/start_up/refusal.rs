@@ -5,6 +5,7 @@ use std::fs;
 use std::net::TcpListener;
 
 use conduit_testkit::{Ending, Options, Tree, process};
+use serde_json::Value;
 
 use crate::is_one_clear_line;
 
@@ -90,6 +91,70 @@ async fn a_second_instance_on_a_state_directory_is_refused_and_the_first_goes_on
 
     refuses(&ending, 75, state_dir.to_str().expect("a plain path"));
     assert!(first.is_ready().await);
+}
+
+#[tokio::test]
+async fn a_deleted_lock_file_lets_no_second_instance_in() {
+    let first = Tree::start(Options::conduit().gateways(1)).await;
+    let state_dir = first.state_dir().to_owned();
+    fs::remove_file(state_dir.join("lock")).expect("it is there");
+
+    let ending = Options::conduit().state_dir(&state_dir).ending().await;
+
+    refuses(&ending, 75, state_dir.to_str().expect("a plain path"));
+    assert!(first.is_ready().await);
+}
+
+#[tokio::test]
+async fn with_too_few_open_files_nothing_is_started() {
+    for limit in [10, 24] {
+        let ending = Options::conduit().open_files(limit).ending().await;
+
+        refuses(&ending, 70, &format!("{limit} open files"));
+    }
+}
+
+#[tokio::test]
+async fn with_few_open_files_there_are_few_connections() {
+    let tree = Tree::start(Options::conduit().gateways(1).open_files(64)).await;
+
+    let mut kept = Vec::new();
+    for _ in 0..100 {
+        kept.push(tree.raw().await);
+    }
+
+    drop(kept);
+    tree.ready().await;
+    let log = tree.stop().await.stderr;
+    assert_eq!(log.matches("max_connections=16").count(), 1, "{log}");
+}
+
+#[tokio::test]
+async fn a_damaged_database_is_named_in_a_line_of_the_log() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("conduit.db"), "x".repeat(8192)).expect("a file");
+    let options = Options::conduit()
+        .gateways(1)
+        .state_dir(folder.path())
+        .environment("CONDUIT_SUPERVISOR_RESTARTS", "1")
+        .argument("--log-format=json");
+
+    let tree = Tree::start(options).await;
+
+    let store = tree.slot("store").await;
+    assert_eq!(store.last_exit.as_deref(), Some("status 73 (failed)"));
+    let log = tree.stop().await.stderr;
+    let lines: Vec<Value> = log
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("not JSON: {line}")))
+        .collect();
+    let named = lines.iter().any(|line| {
+        line["process"] == "store"
+            && line["level"] == "ERROR"
+            && line["fields"]["code"] == "STORE-001"
+            && line["fields"]["error"].to_string().contains("conduit.db")
+    });
+    assert!(named, "{log}");
 }
 
 #[tokio::test]

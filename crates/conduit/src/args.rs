@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::error::ErrorKind;
-use clap::{ArgAction, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap::{ArgAction, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, value_parser};
 use conduit_config::{Flag, Sources};
 use conduit_link::{Role, Slot};
 use uuid::Uuid;
@@ -37,6 +37,8 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     /// Starts all processes and serves until told to stop (the default)
     Up,
+    /// Serves one client on standard input and output, in this process alone
+    Stdio,
     /// Prints every setting with its value and where it comes from
     Config,
     /// Explains an error code, or lists them all
@@ -65,6 +67,9 @@ pub(crate) struct Child {
     /// Names this life of the process
     #[arg(long, value_name = "UUID")]
     pub(crate) life: Uuid,
+    /// The process id of the supervisor
+    #[arg(long, value_name = "PID", value_parser = value_parser!(i32).range(1..))]
+    pub(crate) parent: i32,
     /// The folder of the sockets between the processes
     #[arg(long, value_name = "DIR")]
     pub(crate) run_dir: PathBuf,
@@ -162,14 +167,23 @@ struct Options {
 }
 
 impl Command {
+    /// Returns whether only a supervisor asks for it.
+    pub(crate) const fn is_child(&self) -> bool {
+        self.child().is_some()
+    }
+
+    const fn child(&self) -> Option<(&Child, Role)> {
+        match self {
+            Self::Up | Self::Stdio | Self::Config | Self::Explain { .. } => None,
+            Self::Gateway(child) => Some((child, Role::Gateway)),
+            Self::Hub(child) => Some((child, Role::Hub)),
+            Self::Store(child) => Some((child, Role::Store)),
+        }
+    }
+
     fn is_of_another_role(&self) -> bool {
-        let (child, role) = match self {
-            Self::Up | Self::Config | Self::Explain { .. } => return false,
-            Self::Gateway(child) => (child, Role::Gateway),
-            Self::Hub(child) => (child, Role::Hub),
-            Self::Store(child) => (child, Role::Store),
-        };
-        child.slot.role != role
+        self.child()
+            .is_some_and(|(child, role)| child.slot.role != role)
     }
 }
 

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use conduit_errors::{Code, Coded, chain};
+use tracing::error;
 
 use crate::args::Program;
 
@@ -14,6 +15,18 @@ use crate::args::Program;
 pub(crate) fn report(program: &Program, failure: &dyn Coded) -> ExitCode {
     eprintln!("{}", explanation(program, failure));
     ExitCode::from(failure.code().exit_status())
+}
+
+/// Says in one line of the log why a child ends, and returns the status.
+///
+/// Before it has a log, there is only the shell.
+pub(crate) fn report_child(program: &Program, failure: &dyn Coded) -> ExitCode {
+    if !tracing::dispatcher::has_been_set() {
+        return report(program, failure);
+    }
+    let code = failure.code();
+    error!(target: "conduit", %code, error = %chain(failure), "ending, this process cannot go on");
+    ExitCode::from(code.exit_status())
 }
 
 /// Prints the help, the version or a mistake in the command line, and returns the

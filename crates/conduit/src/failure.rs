@@ -49,6 +49,35 @@ impl Failure {
         }
     }
 
+    /// Something that knows its code failed while `attempt` was made.
+    pub(crate) fn coded<E: Coded + Send + Sync + 'static>(
+        attempt: &'static str,
+    ) -> impl FnOnce(E) -> Self {
+        move |cause| Self {
+            code: cause.code(),
+            attempt,
+            cause: Box::new(cause),
+        }
+    }
+
+    /// No child can be started in this environment.
+    pub(crate) fn unstartable(cause: Box<dyn Error + Send + Sync>) -> Self {
+        Self {
+            code: Code::CHILD_UNSTARTABLE,
+            attempt: "cannot start the processes",
+            cause,
+        }
+    }
+
+    /// A child was started, and its supervisor is not there.
+    pub(crate) fn orphaned(cause: std::io::Error) -> Self {
+        Self {
+            code: Code::CHILD_ORPHANED,
+            attempt: "cannot find the supervisor",
+            cause: Box::new(cause),
+        }
+    }
+
     /// A child was started without what only a supervisor can hand it.
     pub(crate) fn listener(cause: std::io::Error) -> Self {
         Self {

@@ -50,8 +50,8 @@ use self::failure::Failure;
 ///
 /// The exit status is 0 after a stop as asked, 64 for a wrong command line, 69 for
 /// an address in use, 70 for a fault of ours or of the server, 73 for a state
-/// directory that cannot be used, 75 if another instance holds it, and 78 for a
-/// wrong configuration.
+/// directory or a database that cannot be used, 75 if another instance holds it, and
+/// 78 for a wrong configuration.
 pub fn run(server: impl IntoServer) -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().collect();
     let program = Program::of(&arguments);
@@ -59,12 +59,16 @@ pub fn run(server: impl IntoServer) -> ExitCode {
         Ok(args) => args,
         Err(message) => return exit::usage(&message),
     };
-    let server = server
-        .into_server()
-        .map(|server| Arc::new(server) as Arc<dyn Server>)
-        .map_err(Failure::server);
+    // Hubs and the store never build it: a hundred schemas are compiled for nothing.
+    let server = || {
+        server
+            .into_server()
+            .map(|server| Arc::new(server) as Arc<dyn Server>)
+            .map_err(Failure::server)
+    };
     match obey(&program, &args, server) {
         Ok(()) => ExitCode::SUCCESS,
+        Err(failure) if args.command.is_child() => exit::report_child(&program, &failure),
         Err(failure) => exit::report(&program, &failure),
     }
 }
@@ -72,11 +76,12 @@ pub fn run(server: impl IntoServer) -> ExitCode {
 fn obey(
     program: &Program,
     args: &Args,
-    server: Result<Arc<dyn Server>, Failure>,
+    server: impl FnOnce() -> Result<Arc<dyn Server>, Failure>,
 ) -> Result<(), Failure> {
     match &args.command {
-        Command::Up => role::up::run(program, &args.sources(), &*server?),
-        Command::Gateway(child) => role::gateway::run(child, server?),
+        Command::Up => role::up::run(program, &args.sources(), &*server()?),
+        Command::Stdio => role::stdio::run(&args.sources(), server()?),
+        Command::Gateway(child) => role::gateway::run(child, server()?),
         Command::Hub(child) => role::hub::run(child),
         Command::Store(child) => role::store::run(child),
         Command::Config => {

@@ -6,7 +6,9 @@ pub(crate) mod gateway;
 pub(crate) mod hub;
 mod inherited;
 mod pages;
+mod parent;
 mod settings;
+pub(crate) mod stdio;
 pub(crate) mod store;
 pub(crate) mod up;
 
@@ -15,10 +17,15 @@ use std::future::Future;
 use crate::failure::Failure;
 
 /// Runs one role on a runtime of one thread: processes are the unit of capacity.
+///
+/// What the role leaves behind is not waited for: a thread that reads a pipe which
+/// nobody closes would hold up the end for ever.
 fn block_on<T>(role: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-    tokio::runtime::Builder::new_current_thread()
+    let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(Failure::of("cannot start the event loop"))?
-        .block_on(role)
+        .map_err(Failure::of("cannot start the event loop"))?;
+    let result = runtime.block_on(role);
+    runtime.shutdown_background();
+    result
 }

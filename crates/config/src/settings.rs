@@ -37,7 +37,8 @@ tables! {
         /// Since 0.1.
         max_body_bytes: NonZeroUsize = count(4 * 1024 * 1024), 1_024..=268_435_456;
         /// The most memory that large bodies (over 64 KiB) take at once, for each gateway,
-        /// in bytes; more are answered 503. Not less than `max_body_bytes`. Since 0.1.
+        /// in bytes; more are answered 503. Large answers count until the client has taken
+        /// them. Not less than `max_body_bytes`. Since 0.1.
         body_budget_bytes: NonZeroUsize = count(256 * 1024 * 1024), 1_024..=68_719_476_736;
         /// How long a client may take to send the head of a request, and how long a
         /// connection may stay open without one, in milliseconds. Since 0.1.
@@ -45,6 +46,9 @@ tables! {
         /// How long a client may take to send the body of a request, in milliseconds.
         /// Since 0.1.
         body_timeout_ms: Millis = Millis::new(30_000), 1..=3_600_000;
+        /// How long a client may take nothing of what is sent to it before its connection
+        /// is closed, in milliseconds. Since 0.1.
+        write_timeout_ms: Millis = Millis::new(30_000), 1..=3_600_000;
         /// How often a silent event stream carries a comment, so that proxies do not
         /// cut it, in milliseconds. Since 0.1.
         sse_keep_alive_ms: Millis = Millis::new(15_000), 100..=3_600_000;
@@ -127,8 +131,9 @@ tables! {
 
     /// The threads of each gateway that run the tools.
     workers: Workers {
-        /// How many threads run asynchronous tools. Since 0.1.
-        threads: NonZeroUsize = count(2), 1..=1_024;
+        /// How many threads run asynchronous tools, which must not block; each gateway has
+        /// its own. Since 0.1.
+        threads: NonZeroUsize = count(1), 1..=1_024;
         /// The most blocking tools that run at once, each on a thread. Since 0.1.
         blocking: NonZeroUsize = count(64), 1..=4_096;
     }

@@ -1,39 +1,44 @@
 //! The accept loop, and how it ends.
 //!
-//! The listening socket is shared with the other gateways and stays open in the
-//! supervisor; here it is only accepted from. The end has an order: take what
-//! waits in the backlog, stop accepting, serve on for a moment (a client that has
-//! just connected has not sent its request yet), let each connection finish what
-//! it is doing, then close.
+//! The listening socket is shared with the other gateways and with the supervisor;
+//! here it is only accepted from. The end has an order: take what waits in the
+//! backlog, let go of the socket, serve on for a moment (a client that has just
+//! connected has not sent its request yet) and tell each client that its connection
+//! closes with the answer, let the others finish what they are doing, then close.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use conduit_runtime::Gateway;
 use conduit_telemetry::Telemetry;
-use http::Request;
-use hyper::body::Incoming;
 use hyper::server::conn::http1;
-use hyper::service::Service;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioTimer;
 use hyper_util::service::TowerToHyperService;
 use rustix::net::{SocketFlags, acceptfrom_with};
+use tokio::io::AsyncWriteExt;
 use tokio::io::unix::AsyncFd;
-use tokio::io::{AsyncWriteExt, Interest};
 use tokio::net::TcpStream;
+use tokio::task::yield_now;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{debug, info, warn};
 
+use crate::entrance::Entrance;
+use crate::open::Open;
+use crate::paced::Paced;
 use crate::routes::{self, Peer, State};
+use crate::watch::{Nap, watched};
 use crate::{Balance, Options, refusal};
 
-/// How long an over-average gateway lets the others accept first.
-const YIELD: Duration = Duration::from_millis(1);
+/// How long a gateway that holds too many connections lets the others accept before
+/// it looks again, and how often it does before it accepts after all.
+const YIELD: Duration = Duration::from_micros(100);
+const YIELDS: usize = 10;
 /// How long connections are served after accepting has stopped.
 const LINGER: Duration = Duration::from_millis(300);
 /// After an accept that failed for want of descriptors or memory.
@@ -45,6 +50,7 @@ const BUFFER: usize = 128 * 1024;
 #[derive(Debug)]
 pub struct Endpoint {
     stop: CancellationToken,
+    closing: Arc<AtomicBool>,
     finish: CancellationToken,
     connections: TaskTracker,
     accepting: tokio::task::JoinHandle<()>,
@@ -76,36 +82,40 @@ impl Endpoint {
     ) -> Result<Self, StartError> {
         let watch = |source| StartError::Watch { source };
         listener.set_nonblocking(true).map_err(watch)?;
-        let listener = watched(listener).map_err(watch)?;
+        let listener = watched(listener.into()).map_err(watch)?;
         let (stop, finish) = (CancellationToken::new(), CancellationToken::new());
-        let connections = TaskTracker::new();
+        let (connections, closing) = (TaskTracker::new(), Arc::<AtomicBool>::default());
         let acceptor = Acceptor {
+            nap: Nap::new().map_err(watch)?,
             open: Open::new(balance, telemetry.clone()),
             header_timeout: options.header_timeout,
+            write_timeout: options.write_timeout,
             max_connections: options.max_connections,
-            state: Arc::new(State::new(gateway, telemetry, options)),
+            state: Arc::new(State::new(gateway, telemetry, options, &closing)),
             connections: connections.clone(),
             finish: finish.clone(),
         };
         let until = stop.clone();
         let accepting = connections.spawn(async move {
-            acceptor.run(&listener, &until).await;
+            acceptor.run(listener, &until).await;
         });
         Ok(Self {
             stop,
+            closing,
             finish,
             connections,
             accepting,
         })
     }
 
-    /// Stops accepting and serves on for a moment; resolves when the gateway may
-    /// drain its calls.
+    /// Stops accepting and serves on for a moment, each answer being the last of its
+    /// connection; resolves when the gateway may drain its calls.
     ///
     /// # Cancel safety
     ///
     /// Dropping the future leaves accepting stopped; call it again to wait.
     pub async fn close(&mut self) {
+        self.closing.store(true, Ordering::Relaxed);
         self.stop.cancel();
         if (&mut self.accepting).await.is_err() {
             debug!("the accept loop had ended before");
@@ -134,14 +144,16 @@ impl Endpoint {
 struct Acceptor {
     state: Arc<State>,
     open: Open,
+    nap: Nap,
     header_timeout: Duration,
+    write_timeout: Duration,
     max_connections: usize,
     connections: TaskTracker,
     finish: CancellationToken,
 }
 
 impl Acceptor {
-    async fn run(&self, listener: &AsyncFd<TcpListener>, until: &CancellationToken) {
+    async fn run(&self, listener: AsyncFd<OwnedFd>, until: &CancellationToken) {
         loop {
             let ready = tokio::select! {
                 biased;
@@ -152,9 +164,7 @@ impl Acceptor {
                 warn!("the listening socket can no longer be watched");
                 break;
             };
-            if self.open.should_wait() {
-                sleep(YIELD).await;
-            }
+            self.let_others_go_first().await;
             match ready.try_io(|listener| accept(listener.get_ref())) {
                 Ok(Ok((stream, peer))) => self.take(stream, peer),
                 Ok(Err(error)) => self.pause(&error).await,
@@ -162,10 +172,25 @@ impl Acceptor {
             }
         }
         self.drain(listener.get_ref());
+        // Once nobody holds the socket any more, clients are refused: they need not
+        // wait in a backlog that nobody looks at.
+        drop(listener);
+    }
+
+    async fn let_others_go_first(&self) {
+        for _ in 0..YIELDS {
+            if !self.open.should_wait() {
+                return;
+            }
+            if let Err(error) = self.nap.sleep(YIELD).await {
+                debug!(%error, "cannot let other gateways go first");
+                return;
+            }
+        }
     }
 
     /// Takes what waits in the backlog, so that nobody is reset.
-    fn drain(&self, listener: &TcpListener) {
+    fn drain(&self, listener: &OwnedFd) {
         let mut taken = 0;
         while taken < self.max_connections
             && let Ok((stream, peer)) = accept(listener)
@@ -192,7 +217,7 @@ impl Acceptor {
             .timer(TokioTimer::new())
             .header_read_timeout(self.header_timeout)
             .max_buf_size(BUFFER)
-            .serve_connection(TokioIo::new(stream), service);
+            .serve_connection(Paced::new(stream, self.write_timeout), service);
         let finish = self.finish.clone();
         self.connections.spawn(async move {
             let mut serving = std::pin::pin!(serving);
@@ -200,8 +225,15 @@ impl Acceptor {
                 biased;
                 ended = serving.as_mut() => ended,
                 () = finish.cancelled() => {
-                    serving.as_mut().graceful_shutdown();
-                    serving.await
+                    // A request that has just arrived is read, not reset.
+                    tokio::select! {
+                        biased;
+                        ended = serving.as_mut() => ended,
+                        () = yield_now() => {
+                            serving.as_mut().graceful_shutdown();
+                            serving.await
+                        }
+                    }
                 }
             };
             if let Err(error) = ended {
@@ -223,33 +255,7 @@ impl Acceptor {
     }
 }
 
-#[expect(
-    unsafe_code,
-    reason = "a socket can be watched before it is accepted from in no other way"
-)]
-fn watched(listener: TcpListener) -> io::Result<AsyncFd<TcpListener>> {
-    // SAFETY: a `TcpListener` owns its descriptor: it is open, and the same, for as
-    // long as the value lives.
-    unsafe { AsyncFd::register_with_interest(listener, Interest::READABLE) }
-        .map_err(|refused| refused.into_parts().1)
-}
-
-/// Takes the head apart before the filters see it, so that nobody copies it.
-struct Entrance<S>(S);
-
-impl<S: Service<Request<Incoming>>> Service<Request<Incoming>> for Entrance<S> {
-    type Response = S::Response;
-    type Error = S::Error;
-    type Future = S::Future;
-
-    fn call(&self, mut request: Request<Incoming>) -> S::Future {
-        let headers = Arc::new(std::mem::take(request.headers_mut()));
-        request.extensions_mut().insert(headers);
-        self.0.call(request)
-    }
-}
-
-fn accept(listener: &TcpListener) -> io::Result<(TcpStream, SocketAddr)> {
+fn accept(listener: &OwnedFd) -> io::Result<(TcpStream, SocketAddr)> {
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let (descriptor, peer) = acceptfrom_with(listener, flags)?;
     let stream = std::net::TcpStream::from(descriptor);
@@ -271,68 +277,5 @@ pub(crate) async fn turn_away(mut stream: TcpStream) {
     };
     if !matches!(timeout(PATIENCE, answer).await, Ok(Ok(()))) {
         debug!("a refused connection did not take its answer");
-    }
-}
-
-/// How many connections are open, for the limit, the metric and the other gateways.
-#[derive(Clone)]
-struct Open {
-    shared: Arc<Count>,
-}
-
-struct Count {
-    open: AtomicUsize,
-    balance: Option<Balance>,
-    telemetry: Telemetry,
-}
-
-/// One open connection.
-struct Place(Open);
-
-impl Open {
-    fn new(balance: Option<Balance>, telemetry: Telemetry) -> Self {
-        Self {
-            shared: Arc::new(Count {
-                open: AtomicUsize::new(0),
-                balance,
-                telemetry,
-            }),
-        }
-    }
-
-    fn count(&self) -> usize {
-        self.shared.open.load(Ordering::Relaxed)
-    }
-
-    fn should_wait(&self) -> bool {
-        let Count { open, balance, .. } = &*self.shared;
-        balance
-            .as_ref()
-            .is_some_and(|balance| balance.should_wait(open.load(Ordering::Relaxed)))
-    }
-
-    fn enter(&self) -> Place {
-        let open = self.shared.open.fetch_add(1, Ordering::Relaxed) + 1;
-        self.shared.telemetry.connection_opened();
-        self.publish(open);
-        Place(self.clone())
-    }
-
-    fn refused(&self) {
-        self.shared.telemetry.connection_refused();
-    }
-
-    fn publish(&self, open: usize) {
-        if let Some(balance) = &self.shared.balance {
-            balance.publish(open);
-        }
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let open = self.0.shared.open.fetch_sub(1, Ordering::Relaxed) - 1;
-        self.0.shared.telemetry.connection_closed();
-        self.0.publish(open);
     }
 }

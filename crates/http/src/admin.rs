@@ -6,29 +6,40 @@
 use std::convert::Infallible;
 use std::future::Future;
 use std::io;
-use std::net::TcpListener;
+use std::net;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE};
-use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use http::{HeaderValue, Method, StatusCode};
 use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioTimer;
 use hyper_util::service::TowerToHyperService;
-use tokio::sync::Semaphore;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{debug, warn};
 use warp::Filter;
 use warp::reply::Response;
 
-use crate::Front;
+use crate::entrance::{Entrance, Entry};
+use crate::lobby::{Guest, Lobby};
+use crate::paced::Paced;
+use crate::{Front, refusal};
 
-/// The most connections to the admin port at once; more wait in the backlog.
-const CONNECTIONS: usize = 64;
+/// The most connections to the admin port at once; for one more, the one that has
+/// been idle for the longest time is closed.
+const CONNECTIONS: usize = 256;
+/// The most that are closing because of that; more are turned away.
+const LEAVING: usize = 256;
+/// How long such a one may take to finish its answer.
+const LEAVE: Duration = Duration::from_secs(1);
 /// The longest for a head, and the longest that a connection may be idle.
-const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
+const HEADER_TIMEOUT: Duration = Duration::from_secs(2);
+/// The longest that a client may take nothing of its answer.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What the admin port shows.
 pub trait Pages: Send + Sync + 'static {
@@ -57,7 +68,7 @@ impl Admin {
     /// # Errors
     ///
     /// Fails when the socket cannot be watched.
-    pub fn start(listener: TcpListener, pages: Arc<dyn Pages>) -> io::Result<Self> {
+    pub fn start(listener: net::TcpListener, pages: Arc<dyn Pages>) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
         // A page in a browser on this machine may not read it by DNS rebinding.
         let front = Front {
@@ -68,7 +79,7 @@ impl Admin {
             pages,
             front: Arc::new(front),
         };
-        let listener = tokio::net::TcpListener::from_std(listener)?;
+        let listener = TcpListener::from_std(listener)?;
         let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
         let (until, connections) = (stop.clone(), tasks.clone());
         tasks.spawn(async move {
@@ -88,7 +99,7 @@ impl Admin {
     pub async fn stop(self) {
         self.stop.cancel();
         self.tasks.close();
-        if tokio::time::timeout(Duration::from_secs(1), self.tasks.wait())
+        if timeout(Duration::from_secs(1), self.tasks.wait())
             .await
             .is_err()
         {
@@ -100,16 +111,14 @@ impl Admin {
 // === Behind the port ===
 
 async fn accept(
-    listener: &tokio::net::TcpListener,
+    listener: &TcpListener,
     desk: &Desk,
     connections: &TaskTracker,
     until: &CancellationToken,
 ) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    let mut lobby = Lobby::of(CONNECTIONS);
+    let served = TaskTracker::new();
     loop {
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else {
-            return;
-        };
         let stream = match listener.accept().await {
             Ok((stream, _peer)) => stream,
             Err(error) => {
@@ -118,27 +127,41 @@ async fn accept(
                 continue;
             }
         };
+        if served.len() >= CONNECTIONS + LEAVING {
+            debug!("too many connections to the admin port, closing one unread");
+            continue;
+        }
         drop(stream.set_nodelay(true));
-        let service = TowerToHyperService::new(warp::service(routes(desk.clone())));
-        let serving = http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(HEADER_TIMEOUT)
-            .serve_connection(TokioIo::new(stream), service);
-        let until = until.clone();
-        connections.spawn(async move {
-            let mut serving = std::pin::pin!(serving);
-            let ended = tokio::select! {
-                ended = serving.as_mut() => ended,
-                () = until.cancelled() => {
-                    serving.as_mut().graceful_shutdown();
-                    serving.await
-                }
-            };
-            if let Err(error) = ended {
-                debug!(%error, "admin connection ended early");
-            }
-            drop(place);
-        });
+        let guest = lobby.enter();
+        let serving = serve(stream, desk.clone(), guest, until.clone());
+        connections.spawn(served.track_future(serving));
+    }
+}
+
+async fn serve(stream: TcpStream, desk: Desk, guest: Arc<Guest>, until: CancellationToken) {
+    let filters = warp::service(routes(desk, Arc::clone(&guest)));
+    let service = Entrance(TowerToHyperService::new(filters));
+    let serving = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADER_TIMEOUT)
+        .serve_connection(Paced::new(stream, WRITE_TIMEOUT), service);
+    let mut serving = std::pin::pin!(serving);
+    let leaves = tokio::select! {
+        ended = serving.as_mut() => return note(ended),
+        () = until.cancelled() => false,
+        () = guest.leave.cancelled() => true,
+    };
+    serving.as_mut().graceful_shutdown();
+    if !leaves {
+        note(serving.await);
+    } else if let Ok(ended) = timeout(LEAVE, serving).await {
+        note(ended);
+    }
+}
+
+fn note(ended: Result<(), hyper::Error>) {
+    if let Err(error) = ended {
+        debug!(%error, "admin connection ended early");
     }
 }
 
@@ -149,22 +172,33 @@ struct Desk {
     front: Arc<Front>,
 }
 
-fn routes(desk: Desk) -> impl Filter<Extract = (Response,), Error = Infallible> + Clone {
+fn routes(
+    desk: Desk,
+    guest: Arc<Guest>,
+) -> impl Filter<Extract = (Response,), Error = Infallible> + Clone {
     warp::any()
-        .map(move || desk.clone())
+        .map(move || {
+            guest.asks();
+            desk.clone()
+        })
         .and(warp::method())
         .and(warp::path::full())
-        .and(warp::header::headers_cloned())
+        .and(warp::ext::get::<Entry>())
         .then(answer)
+        .recover(refusal::recover)
+        .unify()
 }
 
 async fn answer(
     Desk { pages, front }: Desk,
     method: Method,
     path: warp::path::FullPath,
-    headers: HeaderMap,
+    Entry { headers, has_path }: Entry,
 ) -> Response {
-    if front.check(&headers).is_err() {
+    if !has_path {
+        return page(400, TEXT, "the request's target has no path\n");
+    }
+    if front.check_if_named(&headers).is_err() {
         return page(
             403,
             TEXT,

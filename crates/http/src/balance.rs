@@ -2,8 +2,9 @@
 //!
 //! All gateways accept from one socket, and the kernel wakes the same one again
 //! and again. So each gateway publishes how many connections it holds, in a small
-//! file of shared memory that the supervisor made, and one that holds more than
-//! the average lets the others go first for a moment.
+//! file of shared memory that the supervisor made, and one that holds clearly more
+//! than the average lets the others go first for a moment. The margin keeps those
+//! that are as good as equal from waiting for each other.
 //!
 //! Entry *i* belongs to gateway slot *i*: 16 bytes, two native-endian `u64`: open
 //! connections, and whether a process fills the slot. The supervisor sets the
@@ -51,9 +52,12 @@ impl Balance {
 
     /// Whether this gateway, holding `open`, should let the others go first.
     pub(crate) fn should_wait(&self, open: usize) -> bool {
+        if self.slots < 2 {
+            return false;
+        }
         let mut bytes = vec![0; self.slots * 16];
         match self.file.read_exact_at(&mut bytes, 0) {
-            Ok(()) => above_average(open, self.slot, entries(&bytes)),
+            Ok(()) => far_above_average(open, self.slot, entries(&bytes)),
             Err(_unreadable) => false,
         }
     }
@@ -67,9 +71,14 @@ fn entries(bytes: &[u8]) -> impl Iterator<Item = (u64, bool)> {
     })
 }
 
-/// Whether `open` connections of slot `mine` are more than the average of all
-/// live slots.
-fn above_average(open: usize, mine: u64, entries: impl Iterator<Item = (u64, bool)>) -> bool {
+/// The least that counts as more than the average.
+const MARGIN: u64 = 2;
+/// The part of the average, if that is more.
+const PART: u64 = 8;
+
+/// Whether `open` connections of slot `mine` are more than the average of all live
+/// slots by more than the margin.
+fn far_above_average(open: usize, mine: u64, entries: impl Iterator<Item = (u64, bool)>) -> bool {
     let open = u64::try_from(open).unwrap_or(u64::MAX);
     let (mut sum, mut live) = (open, 1_u64);
     for (slot, (theirs, alive)) in (0_u64..).zip(entries) {
@@ -78,7 +87,8 @@ fn above_average(open: usize, mine: u64, entries: impl Iterator<Item = (u64, boo
             live += 1;
         }
     }
-    open.saturating_mul(live) > sum
+    let margin = live.saturating_mul(MARGIN).max(sum / PART);
+    open.saturating_mul(live) > sum.saturating_add(margin)
 }
 
 #[cfg(test)]
@@ -87,7 +97,10 @@ mod tests {
 
     #[track_caller]
     fn check(open: usize, mine: u64, others: &[(u64, bool)], expected: bool) {
-        assert_eq!(above_average(open, mine, others.iter().copied()), expected);
+        assert_eq!(
+            far_above_average(open, mine, others.iter().copied()),
+            expected
+        );
     }
 
     #[test]
@@ -98,12 +111,24 @@ mod tests {
 
     #[test]
     fn the_fuller_one_waits() {
-        check(3, 0, &[(3, true), (2, true)], true);
-        check(2, 1, &[(3, true), (2, true)], false);
+        check(7, 0, &[(7, true), (2, true)], true);
+        check(2, 1, &[(7, true), (2, true)], false);
     }
 
     #[test]
     fn equals_do_not_wait_for_each_other() {
         check(2, 0, &[(2, true), (2, true)], false);
+    }
+
+    #[test]
+    fn a_few_more_are_as_good_as_equal() {
+        check(1, 0, &[(1, true), (0, true)], false);
+        check(6, 0, &[(6, true), (2, true)], false);
+        check(550, 0, &[(550, true), (450, true)], false);
+    }
+
+    #[test]
+    fn an_eighth_more_than_the_average_is_too_many() {
+        check(563, 0, &[(563, true), (437, true)], true);
     }
 }

@@ -1,4 +1,5 @@
-//! The only reader of request bodies: bounded in bytes, in time and in sum.
+//! The only reader of request bodies: bounded in bytes, in time and in sum. Large
+//! answers count in that sum until they are written.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,7 +22,7 @@ pub(crate) struct Limits {
     pub(crate) budget: Budget,
 }
 
-/// Bytes that all large bodies together may take.
+/// Bytes that all large bodies and answers together may take.
 #[derive(Clone, Debug)]
 pub(crate) struct Budget {
     used: Arc<AtomicUsize>,
@@ -41,11 +42,18 @@ pub(crate) enum Unread {
     Busy,
 }
 
-/// A body, and its share of the budget for as long as it lives.
+/// A body, and its share of the budget.
 #[derive(Debug)]
 pub(crate) struct Body {
     pub(crate) bytes: Bytes,
-    _share: Share,
+    pub(crate) share: Share,
+}
+
+/// What one request and its answer take of the budget, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Share {
+    budget: Budget,
+    bytes: usize,
 }
 
 impl Budget {
@@ -56,11 +64,41 @@ impl Budget {
         }
     }
 
-    fn share(&self) -> Share {
+    /// Returns a share that takes nothing yet.
+    pub(crate) fn share(&self) -> Share {
         Share {
             budget: self.clone(),
             bytes: 0,
         }
+    }
+}
+
+impl Share {
+    /// Charges for an answer in place of its request. It is not refused any more: it
+    /// keeps further large bodies out until the client has taken it.
+    ///
+    /// The answer holds the share until it is written, or dropped.
+    pub(crate) fn hold(mut self, answer: Bytes) -> Bytes {
+        let charged = charged(answer.len());
+        if charged == 0 {
+            return answer;
+        }
+        let used = &self.budget.used;
+        if charged > self.bytes {
+            used.fetch_add(charged - self.bytes, Ordering::Relaxed);
+        } else {
+            used.fetch_sub(self.bytes - charged, Ordering::Relaxed);
+        }
+        self.bytes = charged;
+        Bytes::from_owner(Held {
+            answer,
+            _share: self,
+        })
+    }
+
+    /// Returns a share of the same budget that takes nothing yet.
+    pub(crate) fn another(&self) -> Self {
+        self.budget.share()
     }
 }
 
@@ -85,14 +123,11 @@ pub(crate) async fn read<B: Buf, E>(
     let Some(first) = within(limits.timeout, first).await? else {
         return Ok(Body {
             bytes: Bytes::new(),
-            _share: share,
+            share,
         });
     };
     let bytes = collect(first, stream, limits, &mut share).await?;
-    Ok(Body {
-        bytes,
-        _share: share,
-    })
+    Ok(Body { bytes, share })
 }
 
 async fn collect<B: Buf, E>(
@@ -143,16 +178,25 @@ fn declared(headers: &HeaderMap) -> Option<usize> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-#[derive(Debug)]
-struct Share {
-    budget: Budget,
-    bytes: usize,
+/// An answer, and what it takes of the budget.
+struct Held {
+    answer: Bytes,
+    _share: Share,
+}
+
+impl AsRef<[u8]> for Held {
+    fn as_ref(&self) -> &[u8] {
+        &self.answer
+    }
+}
+
+const fn charged(length: usize) -> usize {
+    if length > SMALL { length } else { 0 }
 }
 
 impl Share {
     fn grow_to(&mut self, length: usize) -> Result<(), Unread> {
-        let charged = if length > SMALL { length } else { 0 };
-        let more = charged.saturating_sub(self.bytes);
+        let more = charged(length).saturating_sub(self.bytes);
         if more == 0 {
             return Ok(());
         }
@@ -244,5 +288,40 @@ mod tests {
         read(&HeaderMap::new(), chunks(&two), &limits)
             .await
             .expect("room again");
+    }
+
+    #[tokio::test]
+    async fn a_large_answer_keeps_others_out_until_it_is_written() {
+        let limits = limits(10 * SMALL, 3 * SMALL);
+        let two = [SMALL, SMALL];
+        let asked = read(&HeaderMap::new(), chunks(&[1]), &limits)
+            .await
+            .expect("room");
+
+        let answer = asked.share.hold(Bytes::from(vec![7; 2 * SMALL]));
+        assert_eq!(answer.len(), 2 * SMALL);
+        let other = read(&HeaderMap::new(), chunks(&two), &limits).await;
+        assert_eq!(other.expect_err("no room"), Unread::Busy);
+
+        drop(answer);
+        read(&HeaderMap::new(), chunks(&two), &limits)
+            .await
+            .expect("room again");
+    }
+
+    #[tokio::test]
+    async fn a_small_answer_gives_its_requests_share_back() {
+        let limits = limits(10 * SMALL, 3 * SMALL);
+        let two = [SMALL, SMALL];
+        let asked = read(&HeaderMap::new(), chunks(&two), &limits)
+            .await
+            .expect("room");
+
+        let answer = asked.share.hold(Bytes::from_static(b"{}"));
+
+        read(&HeaderMap::new(), chunks(&two), &limits)
+            .await
+            .expect("room");
+        drop(answer);
     }
 }

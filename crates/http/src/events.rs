@@ -14,16 +14,20 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 use warp::Reply;
 use warp::reply::Response;
 
+use crate::body::Share;
 use crate::routes::State;
 
-/// Answers with a stream of messages that ends when `messages` does.
+/// Answers with a stream of messages that ends when `messages` does; until then the
+/// request keeps its share of the budget.
 pub(crate) fn respond(
     state: &State,
     messages: impl Stream<Item = Rendered> + Send + Sync + Unpin + 'static,
+    share: Share,
 ) -> Response {
     let events = Events {
         messages,
         comments: comments(state.keep_alive),
+        share,
     };
     let mut response = warp::reply::stream(events).into_response();
     let headers = response.headers_mut();
@@ -43,6 +47,7 @@ fn comments(every: Duration) -> Interval {
 struct Events<S> {
     messages: S,
     comments: Interval,
+    share: Share,
 }
 
 impl<S: Stream<Item = Rendered> + Unpin> Stream for Events<S> {
@@ -52,7 +57,8 @@ impl<S: Stream<Item = Rendered> + Unpin> Stream for Events<S> {
         match Pin::new(&mut self.messages).poll_next(context) {
             Poll::Ready(Some(message)) => {
                 self.comments.reset();
-                Poll::Ready(Some(Ok(event(&message))))
+                let event = event(&message);
+                Poll::Ready(Some(Ok(self.share.another().hold(event))))
             }
             Poll::Ready(None) => Poll::Ready(None),
             Poll::Pending => self
@@ -80,6 +86,7 @@ mod tests {
     use futures_util::{StreamExt, stream};
 
     use super::*;
+    use crate::body::Budget;
 
     const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
@@ -87,6 +94,7 @@ mod tests {
         Events {
             messages,
             comments: comments(KEEP_ALIVE),
+            share: Budget::new(0).share(),
         }
     }
 

@@ -36,6 +36,15 @@ impl Front {
         self.check_origin(headers)
     }
 
+    /// Like [`check`](Self::check), but a request need not name a host: browsers always
+    /// do, health checks in HTTP/1.0 do not.
+    pub(crate) fn check_if_named(&self, headers: &HeaderMap) -> Result<(), Refused> {
+        if headers.contains_key(HOST) {
+            self.check_host(headers)?;
+        }
+        self.check_origin(headers)
+    }
+
     /// Returns whether a page of this origin may read our answers.
     pub(crate) fn knows_origin(&self, origin: &HeaderValue) -> bool {
         origin.to_str().is_ok_and(|origin| {
@@ -57,7 +66,9 @@ impl Front {
         let Ok(host) = host.to_str() else {
             return Err(Refused::Host);
         };
-        let name = host_name(host);
+        let Some(name) = host_name(host) else {
+            return Err(Refused::Host);
+        };
         let listed = self
             .hosts
             .iter()
@@ -79,13 +90,30 @@ impl Front {
     }
 }
 
-/// Cuts the port off a host, also off a bracketed IPv6 address.
-fn host_name(host: &str) -> &str {
-    let end_of_address = host.rfind(']').map_or(0, |index| index + 1);
-    match host.rfind(':') {
-        Some(colon) if colon >= end_of_address => host.get(..colon).unwrap_or(host),
-        Some(_) | None => host,
-    }
+/// Cuts the port off a host, also off a bracketed IPv6 address. `None` when it is
+/// more, or less, than a host and perhaps a port: `localhost:80@evil` is no name of
+/// ours.
+fn host_name(host: &str) -> Option<&str> {
+    let end = match host.strip_prefix('[') {
+        Some(inner) => inner.find(']')? + 2,
+        None => host.find(':').unwrap_or(host.len()),
+    };
+    let (name, rest) = host.split_at_checked(end)?;
+    let is_name = !name.is_empty()
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"-._:[]".contains(&byte));
+    (is_name && is_port(rest)).then_some(name)
+}
+
+/// Whether this is nothing, or a colon and a port.
+fn is_port(text: &str) -> bool {
+    let Some(port) = text.strip_prefix(':') else {
+        return text.is_empty();
+    };
+    (1..=5).contains(&port.len())
+        && port.bytes().all(|byte| byte.is_ascii_digit())
+        && port.parse::<u16>().is_ok()
 }
 
 fn is_loopback_name(name: &str) -> bool {
@@ -96,11 +124,13 @@ fn is_loopback_origin(origin: &str) -> bool {
     let host = origin
         .strip_prefix("http://")
         .or_else(|| origin.strip_prefix("https://"));
-    host.is_some_and(|host| !host.contains('/') && is_loopback_name(host_name(host)))
+    host.and_then(host_name).is_some_and(is_loopback_name)
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
@@ -151,11 +181,31 @@ mod tests {
             "evil.example.com",
             "127.0.0.1.evil.example",
             "localhost.evil.example:80",
+            "localhost:80@evil",
+            "localhost@evil",
+            "localhost:abc",
+            "localhost:",
+            "localhost:99999",
+            "localhost:000080",
+            "localhost:+80",
+            "localhost:80:80",
+            "localhost/",
+            "[::1",
+            "[::1]80",
+            "[::1]]",
             "",
         ] {
             check(&loopback(), &[("host", host)], Err(Refused::Host));
         }
         check(&loopback(), &[], Err(Refused::Host));
+    }
+
+    #[test]
+    fn where_no_host_is_needed_a_foreign_one_is_still_refused() {
+        let named = |pairs| loopback().check_if_named(&headers(pairs));
+        assert_eq!(named(&[]), Ok(()));
+        assert_eq!(named(&[("host", "evil.com")]), Err(Refused::Host));
+        assert_eq!(named(&[("origin", "null")]), Err(Refused::Origin));
     }
 
     #[test]
@@ -190,6 +240,10 @@ mod tests {
             "null",
             "http://evil.example.com",
             "http://localhost.evil.example",
+            "http://localhost:80@evil.com",
+            "http://127.0.0.1:x",
+            "http://localhost/",
+            "http://",
             "localhost",
         ] {
             let pairs = [("host", "localhost"), ("origin", origin)];
@@ -218,5 +272,32 @@ mod tests {
             &[("origin", "https://app.example.com:444")],
             Err(Refused::Origin),
         );
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_but_a_port_may_follow_a_loopback_name(
+            name in prop::sample::select(vec!["localhost", "127.0.0.1", "[::1]"]),
+            rest in prop_oneof![
+                "[ -~]{0,8}",
+                ":[0-9]{0,7}",
+                ":[0-9]{1,3}[ -~]{0,6}",
+                any::<u32>().prop_map(|port| format!(":{port}")),
+            ],
+        ) {
+            let port: Option<u32> = rest
+                .strip_prefix(':')
+                .filter(|port| port.len() <= 5 && port.bytes().all(|byte| byte.is_ascii_digit()))
+                .and_then(|port| port.parse().ok());
+            let good = rest.is_empty() || port.is_some_and(|port| port <= 65_535);
+            let mut headers = HeaderMap::new();
+            headers.insert(HOST, HeaderValue::from_str(&format!("{name}{rest}"))?);
+
+            prop_assert_eq!(loopback().check(&headers).is_ok(), good);
+
+            headers.insert(HOST, HeaderValue::from_static("localhost"));
+            headers.insert(ORIGIN, HeaderValue::from_str(&format!("http://{name}{rest}"))?);
+            prop_assert_eq!(loopback().check(&headers).is_ok(), good);
+        }
     }
 }

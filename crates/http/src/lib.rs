@@ -14,14 +14,19 @@ mod balance;
 mod body;
 mod client;
 mod closed;
+mod entrance;
 mod events;
 mod front;
+mod lobby;
 mod media;
+mod open;
+mod paced;
 mod post;
 mod refusal;
 mod reply;
 mod routes;
 mod session;
+mod watch;
 
 pub use self::accept::{Endpoint, StartError};
 pub use self::admin::{Admin, Pages};
@@ -41,13 +46,15 @@ pub struct Options {
     pub max_connections: usize,
     /// The largest body of a request, in bytes.
     pub max_body: usize,
-    /// The most bytes of large bodies held at once, over all connections.
+    /// The most bytes of large bodies and answers held at once, over all connections.
     pub body_budget: usize,
     /// The longest that a request's head may take, and the longest that a
     /// connection may stay idle.
     pub header_timeout: Duration,
     /// The longest that a request's body may take.
     pub body_timeout: Duration,
+    /// The longest that a client may take nothing of what is sent to it.
+    pub write_timeout: Duration,
     /// How often a quiet stream gets a comment.
     pub keep_alive: Duration,
     /// Which Hosts and Origins may come in.

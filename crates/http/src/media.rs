@@ -4,8 +4,9 @@ use conduit_runtime::Accepts;
 use http::HeaderMap;
 use http::header::{ACCEPT, CONTENT_TYPE};
 
-/// Reads `Accept`: wildcards and parameters count, a quality of zero refuses.
-/// `None` when it excludes both of our media types.
+/// Reads `Accept`: wildcards and parameters count, a quality of zero refuses, and the
+/// more specific range wins (RFC 9110, section 12.5.1). `None` when it excludes both
+/// of our media types.
 pub(crate) fn accepts(headers: &HeaderMap) -> Option<Accepts> {
     let mut values = headers.get_all(ACCEPT).iter().peekable();
     if values.peek().is_none() {
@@ -14,18 +15,22 @@ pub(crate) fn accepts(headers: &HeaderMap) -> Option<Accepts> {
             events: false,
         });
     }
-    let mut accepts = Accepts {
-        json: false,
-        events: false,
-    };
+    let (mut json, mut events) = (Verdict::default(), Verdict::default());
     for value in values {
         let Ok(value) = value.to_str() else { continue };
         for range in value.split(',') {
-            let (json, events) = covers(range);
-            accepts.json |= json;
-            accepts.events |= events;
+            let (kind, taken) = media_range(range);
+            json.hear(
+                specificity(kind, ["application/json", "application/*"]),
+                taken,
+            );
+            events.hear(specificity(kind, ["text/event-stream", "text/*"]), taken);
         }
     }
+    let accepts = Accepts {
+        json: json.taken,
+        events: events.taken,
+    };
     (accepts.json || accepts.events).then_some(accepts)
 }
 
@@ -51,8 +56,26 @@ pub(crate) fn sends_json(headers: &HeaderMap) -> bool {
     })
 }
 
-/// Whether one media range covers JSON, and whether event streams.
-fn covers(range: &str) -> (bool, bool) {
+/// What the most specific range so far says of one media type.
+#[derive(Default)]
+struct Verdict {
+    specificity: u8,
+    taken: bool,
+}
+
+impl Verdict {
+    /// Hears a range of this specificity; 0 is one that does not cover the type.
+    fn hear(&mut self, specificity: u8, taken: bool) {
+        if specificity > self.specificity {
+            *self = Self { specificity, taken };
+        } else if specificity == self.specificity && specificity > 0 {
+            self.taken |= taken;
+        }
+    }
+}
+
+/// Splits a media range from its quality: whether that is more than zero.
+fn media_range(range: &str) -> (&str, bool) {
     let mut parts = range.split(';').map(str::trim);
     let kind = parts.next().unwrap_or_default();
     let refused = parts.any(|parameter| {
@@ -62,14 +85,18 @@ fn covers(range: &str) -> (bool, bool) {
             .and_then(|quality| quality.trim().parse::<f32>().ok())
             .is_some_and(|quality| quality <= 0.0)
     });
-    if refused {
-        return (false, false);
+    (kind, !refused)
+}
+
+/// How specific a range is for the type `exact` of the family `family`.
+fn specificity(kind: &str, [exact, family]: [&str; 2]) -> u8 {
+    if kind.eq_ignore_ascii_case(exact) {
+        3
+    } else if kind.eq_ignore_ascii_case(family) {
+        2
+    } else {
+        u8::from(kind == "*/*")
     }
-    let is = |kinds: [&str; 3]| kinds.iter().any(|known| known.eq_ignore_ascii_case(kind));
-    (
-        is(["application/json", "application/*", "*/*"]),
-        is(["text/event-stream", "text/*", "*/*"]),
-    )
 }
 
 #[cfg(test)]
@@ -105,6 +132,18 @@ mod tests {
             Some((false, true)),
         );
         check("*/*;q=0", None);
+    }
+
+    #[test]
+    fn the_more_specific_range_wins_in_any_order() {
+        check("application/json;q=0, */*", Some((false, true)));
+        check("*/*, application/json;q=0", Some((false, true)));
+        check("*/*;q=0, application/*", Some((true, false)));
+        check(
+            "application/*;q=0, application/json, text/*;q=0",
+            Some((true, false)),
+        );
+        check("application/json;q=0, text/event-stream;q=0, */*", None);
     }
 
     #[test]

@@ -39,9 +39,10 @@ pub(crate) async fn answer<B: Buf, E>(
         headers: Some(headers),
         accepts,
         server,
+        ..Head::default()
     };
     let reply = state.gateway.submit(head, body.bytes.clone()).await;
-    reply::write(state, reply, accepts)
+    reply::write(state, reply, accepts, body.share)
 }
 
 fn refuse(state: &State, unread: Unread) -> Response {

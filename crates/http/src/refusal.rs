@@ -10,9 +10,10 @@ use conduit_protocol::{Code, RequestId, WireError, error, peek_id};
 use conduit_runtime::MessageReply;
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
-    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ALLOW, CONTENT_TYPE, ORIGIN, VARY,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS, ALLOW,
+    CONTENT_TYPE, ORIGIN, VARY,
 };
-use http::{HeaderMap, HeaderValue, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use warp::reject::Rejection;
 use warp::reply::Response;
 
@@ -28,6 +29,10 @@ pub(crate) const TOO_MANY_CONNECTIONS: &str = concat!(
     "content-length: 125\r\n\r\n",
     r#"{"jsonrpc":"2.0","error":{"code":50300,"message":"too many connections, try again in a moment","data":{"retryAfterMs":1000}}}"#,
 );
+
+/// What a page may send whether it asks or not.
+const HEADERS: &str = "content-type, accept, authorization, last-event-id, mcp-session-id, \
+                       mcp-protocol-version, mcp-method, mcp-name";
 
 const METHODS: HeaderValue = HeaderValue::from_static("POST, GET, DELETE, OPTIONS");
 
@@ -58,6 +63,10 @@ pub(crate) fn late() -> Response {
 
 pub(crate) fn broken() -> Response {
     refuse(400, None, "the request's body could not be read")
+}
+
+pub(crate) fn no_path() -> Response {
+    refuse(400, None, "the request's target has no path")
 }
 
 pub(crate) fn busy() -> Response {
@@ -115,15 +124,32 @@ pub(crate) fn options(front: &Front, headers: &HeaderMap) -> Response {
         answer.insert(ACCESS_CONTROL_ALLOW_METHODS, METHODS);
         answer.insert(
             ACCESS_CONTROL_ALLOW_HEADERS,
-            HeaderValue::from_static(
-                "content-type, accept, authorization, last-event-id, mcp-session-id, \
-                 mcp-protocol-version, mcp-method, mcp-name",
-            ),
+            allowed_headers(headers.get(ACCESS_CONTROL_REQUEST_HEADERS)),
         );
         answer.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
         answer.insert(VARY, HeaderValue::from_static("origin"));
     }
     response
+}
+
+/// Our list, and whatever else of MCP a page asks for: the names of `Mcp-Param-*`
+/// headers depend on the tool.
+fn allowed_headers(requested: Option<&HeaderValue>) -> HeaderValue {
+    let mut allowed = String::from(HEADERS);
+    let requested = requested.and_then(|names| names.to_str().ok());
+    for name in requested.unwrap_or_default().split(',').map(str::trim) {
+        let is_ours = name
+            .get(..4)
+            .is_some_and(|start| start.eq_ignore_ascii_case("mcp-"));
+        let is_known = HEADERS
+            .split(", ")
+            .any(|known| known.eq_ignore_ascii_case(name));
+        if is_ours && !is_known && HeaderName::try_from(name).is_ok() {
+            allowed.push_str(", ");
+            allowed.push_str(name);
+        }
+    }
+    HeaderValue::try_from(allowed).unwrap_or(HeaderValue::from_static(HEADERS))
 }
 
 /// Lets a page of a known origin read an answer.
@@ -175,5 +201,24 @@ mod tests {
         assert!(head.contains(&length), "{length}");
         let error: serde_json::Value = serde_json::from_str(body).expect("JSON");
         assert_eq!(error["error"]["code"], 50300);
+    }
+
+    #[track_caller]
+    fn check_allowed(requested: &'static str, added: &str) {
+        let allowed = allowed_headers(Some(&HeaderValue::from_static(requested)));
+        assert_eq!(allowed, format!("{HEADERS}{added}"), "{requested}");
+    }
+
+    #[test]
+    fn a_page_may_send_the_headers_of_a_tools_arguments() {
+        check_allowed(
+            "content-type,mcp-param-region, Mcp-Param-Zone",
+            ", mcp-param-region, Mcp-Param-Zone",
+        );
+    }
+
+    #[test]
+    fn a_page_may_not_send_whatever_it_likes() {
+        check_allowed("x-evil, cookie, mcp-a b, mcp, , mcp-name", "");
     }
 }

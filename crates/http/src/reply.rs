@@ -11,13 +11,14 @@ use http::{HeaderValue, StatusCode};
 use warp::Reply as _;
 use warp::reply::Response;
 
+use crate::body::Share;
 use crate::routes::State;
 use crate::{events, refusal};
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 
-/// Writes a reply to a POST.
-pub(crate) fn write(state: &State, reply: Reply, accepts: Accepts) -> Response {
+/// Writes a reply to a POST; it takes over what the request took of the budget.
+pub(crate) fn write(state: &State, reply: Reply, accepts: Accepts, share: Share) -> Response {
     match reply {
         // A client that reads events only gets its one message as an event, as
         // long as it is a success: errors keep their status and their JSON.
@@ -25,25 +26,31 @@ pub(crate) fn write(state: &State, reply: Reply, accepts: Accepts) -> Response {
             let MessageReply {
                 message, session, ..
             } = reply;
-            let mut response = events::respond(state, stream::iter([message]));
+            let mut response = events::respond(state, stream::iter([message]), share);
             insert_session(&mut response, session);
             response
         }
-        Reply::Message(reply) => json(reply),
+        Reply::Message(reply) => respond(reply, Some(share)),
         Reply::Accepted => refusal::empty(202),
-        Reply::Stream(messages) => events::respond(state, messages),
+        Reply::Stream(messages) => events::respond(state, messages, share),
     }
 }
 
 /// Writes one JSON-RPC message with its status.
 pub(crate) fn json(reply: MessageReply) -> Response {
+    respond(reply, None)
+}
+
+// === Behind the reply ===
+
+fn respond(reply: MessageReply, share: Option<Share>) -> Response {
     let MessageReply {
         status,
         message,
         session,
         retry_after,
     } = reply;
-    let mut response = body(message);
+    let mut response = body(message, share);
     *response.status_mut() =
         StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let headers = response.headers_mut();
@@ -57,10 +64,15 @@ pub(crate) fn json(reply: MessageReply) -> Response {
 
 /// A message in two parts is written in two parts: a list that all clients share
 /// is not copied for each of them.
-fn body(message: Rendered) -> Response {
-    match message.into_parts() {
-        (whole, None) => Response::new(whole.into()),
-        (head, Some(tail)) => {
+fn body(message: Rendered, share: Option<Share>) -> Response {
+    let (head, tail) = message.into_parts();
+    let head = match share {
+        Some(share) => share.hold(head),
+        None => head,
+    };
+    match tail {
+        None => Response::new(head.into()),
+        Some(tail) => {
             let length = head.len() + tail.len();
             let parts = [Ok::<Bytes, Infallible>(head), Ok(tail)];
             let mut response = warp::reply::stream(stream::iter(parts)).into_response();

@@ -3,19 +3,21 @@
 use std::convert::Infallible;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Buf;
 use conduit_runtime::Gateway;
 use conduit_telemetry::{RefusedReason, Telemetry};
 use futures_util::Stream;
-use http::HeaderMap;
-use http::header::ORIGIN;
+use http::HeaderValue;
+use http::header::{CONNECTION, ORIGIN};
 use warp::Filter;
 use warp::reply::Response;
 
 use crate::body::{Budget, Limits};
 use crate::client::TrustedProxies;
+use crate::entrance::Entry;
 use crate::front::Refused;
 use crate::{Front, Options, post, refusal, session};
 
@@ -28,6 +30,7 @@ pub(crate) struct State {
     pub(crate) trusted: TrustedProxies,
     pub(crate) limits: Limits,
     pub(crate) keep_alive: Duration,
+    closing: Arc<AtomicBool>,
     paths: Vec<String>,
 }
 
@@ -36,7 +39,12 @@ pub(crate) struct State {
 pub(crate) struct Peer(pub(crate) IpAddr);
 
 impl State {
-    pub(crate) fn new(gateway: Gateway, telemetry: Telemetry, options: Options) -> Self {
+    pub(crate) fn new(
+        gateway: Gateway,
+        telemetry: Telemetry,
+        options: Options,
+        closing: &Arc<AtomicBool>,
+    ) -> Self {
         Self {
             gateway,
             telemetry,
@@ -48,6 +56,7 @@ impl State {
                 budget: Budget::new(options.body_budget),
             },
             keep_alive: options.keep_alive,
+            closing: Arc::clone(closing),
             paths: options.paths,
         }
     }
@@ -72,7 +81,7 @@ pub(crate) fn routes(
         .map(move || request.clone())
         .and(warp::method())
         .and(warp::path::full())
-        .and(warp::ext::get::<Arc<HeaderMap>>())
+        .and(warp::ext::get::<Entry>())
         .and(warp::body::stream())
         .then(answer)
         .recover(refusal::recover)
@@ -87,13 +96,33 @@ struct Request {
 }
 
 async fn answer(
+    request: Request,
+    method: http::Method,
+    path: warp::path::FullPath,
+    entry: Entry,
+    body: impl Stream<Item = Result<impl Buf, warp::Error>> + Send + Sync + 'static,
+) -> Response {
+    let state = Arc::clone(&request.state);
+    let mut response = respond(request, method, path, entry, body).await;
+    if state.closing.load(Ordering::Relaxed) {
+        let close = HeaderValue::from_static("close");
+        response.headers_mut().insert(CONNECTION, close);
+    }
+    response
+}
+
+async fn respond(
     Request { state, peer }: Request,
     method: http::Method,
     path: warp::path::FullPath,
-    headers: Arc<HeaderMap>,
+    Entry { headers, has_path }: Entry,
     body: impl Stream<Item = Result<impl Buf, warp::Error>> + Send + Sync + 'static,
 ) -> Response {
     use http::Method;
+    if !has_path {
+        state.telemetry.refused(RefusedReason::Malformed);
+        return refusal::no_path();
+    }
     // R13: `OPTIONS` before everything else.
     if method == Method::OPTIONS {
         return refusal::options(&state.front, &headers);

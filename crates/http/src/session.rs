@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use conduit_runtime::SessionError;
+use conduit_runtime::{SessionError, session_id};
 use conduit_telemetry::RefusedReason;
 use http::{HeaderMap, HeaderName};
-use uuid::Uuid;
 use warp::reply::Response;
 
 use crate::routes::State;
@@ -20,11 +19,11 @@ pub(crate) async fn open_stream(state: &Arc<State>, headers: &HeaderMap) -> Resp
     if !accepts_events {
         return refusal::method_not_allowed();
     }
-    let Some(id) = session_id(session) else {
+    let Some(id) = session_id(session.as_bytes()) else {
         return refusal::session_not_found();
     };
     match state.gateway.open_session_stream(id).await {
-        Ok(stream) => events::respond(state, stream),
+        Ok(stream) => events::respond(state, stream, state.limits.budget.share()),
         Err(SessionError::NotFound) => refusal::session_not_found(),
         Err(SessionError::Unavailable) => unavailable(state),
     }
@@ -35,7 +34,7 @@ pub(crate) async fn end(state: &Arc<State>, headers: &HeaderMap) -> Response {
     let Some(session) = headers.get(&SESSION) else {
         return refusal::session_required();
     };
-    let Some(id) = session_id(session) else {
+    let Some(id) = session_id(session.as_bytes()) else {
         return refusal::session_not_found();
     };
     match state.gateway.end_session(id).await {
@@ -51,7 +50,3 @@ fn unavailable(state: &State) -> Response {
 }
 
 static SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
-
-fn session_id(value: &http::HeaderValue) -> Option<Uuid> {
-    Uuid::try_parse_ascii(value.as_bytes()).ok()
-}

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::MissedTickBehavior;
 use tokio_util::task::TaskTracker;
 use tracing::warn;
 
@@ -24,14 +25,23 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// Accepts until the process stops.
 pub(crate) async fn accept(
     process: Arc<Process>,
-    listener: UnixListener,
+    mut listener: UnixListener,
     receiver: Receiver,
     tasks: TaskTracker,
 ) {
+    let mut looks = tokio::time::interval(process.options.heartbeat);
+    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let strangers = Arc::new(Semaphore::new(STRANGERS));
     let door = async {
         while let Ok(stranger) = Arc::clone(&strangers).acquire_owned().await {
-            match listener.accept().await {
+            let accepted = loop {
+                tokio::select! {
+                    biased;
+                    accepted = listener.accept() => break accepted,
+                    _ = looks.tick() => mend(&process, &mut listener),
+                }
+            };
+            match accepted {
                 Ok((stream, _address)) => {
                     let process = Arc::clone(&process);
                     let receiver = Arc::clone(&receiver);
@@ -47,6 +57,21 @@ pub(crate) async fn accept(
     tokio::select! {
         () = process.stop.cancelled() => {}
         () = door => {}
+    }
+}
+
+/// Listens again if somebody took our socket away; links that are up go on.
+fn mend(process: &Process, listener: &mut UnixListener) {
+    let name = process.options.slot.to_string();
+    if !process.run_dir.misses(&name) {
+        return;
+    }
+    match process.run_dir.listen(&name) {
+        Ok(fresh) => {
+            warn!("our socket was taken away, listening again");
+            *listener = fresh;
+        }
+        Err(error) => warn!(%error, "our socket was taken away, cannot listen again"),
     }
 }
 

@@ -116,7 +116,7 @@ impl Links {
     ///
     /// [`Error::RunDir`] and [`Error::Thread`].
     pub fn start(options: Options) -> Result<Self, Error> {
-        let run_dir = RunDir::open(&options.run_dir).map_err(|source| Error::RunDir {
+        let run_dir = RunDir::find(&options.run_dir).map_err(|source| Error::RunDir {
             path: options.run_dir.clone(),
             source,
         })?;
@@ -135,7 +135,8 @@ impl Links {
         })
     }
 
-    /// Listens at this slot's socket. Peers can connect once this has returned.
+    /// Listens at this slot's socket. Peers can connect once this has returned. A
+    /// socket that somebody takes away is made again within a heartbeat.
     ///
     /// A slot that connects again, before we know that its old link is dead,
     /// replaces it: `receiver` hears the old link's end before the new one is up.

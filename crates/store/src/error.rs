@@ -92,12 +92,10 @@ pub enum Error {
 impl Coded for Error {
     fn code(&self) -> Code {
         match self {
-            Self::File { .. }
-            | Self::Open { .. }
-            | Self::Damaged { .. }
-            | Self::TooNew { .. }
-            | Self::Migrate { .. }
-            | Self::Reader { .. } => Code::STATE_UNUSABLE,
+            Self::File { .. } | Self::Open { .. } | Self::Migrate { .. } | Self::Reader { .. } => {
+                Code::STATE_UNUSABLE
+            }
+            Self::Damaged { .. } | Self::TooNew { .. } => Code::DATABASE_UNUSABLE,
             Self::Listen(error) => error.code(),
             Self::Thread { .. }
             | Self::WriterEnded

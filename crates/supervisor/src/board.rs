@@ -16,6 +16,7 @@ use uuid::Uuid;
 use crate::children::Member;
 use crate::house::House;
 use crate::table::{Grip, Table, Target};
+use crate::tree_phase::TreePhase;
 
 /// Shows the tree; cheap to clone.
 #[derive(Clone, Debug)]
@@ -31,8 +32,7 @@ pub struct Status {
     /// What tells this executable from any other.
     pub build: String,
     /// What the tree is doing.
-    #[serde(serialize_with = "word")]
-    pub phase: Phase,
+    pub phase: TreePhase,
     /// Where clients are served.
     pub endpoint: SocketAddr,
     /// The supervisor's process id.
@@ -107,7 +107,7 @@ impl Board {
         Status {
             version: env!("CARGO_PKG_VERSION"),
             build: self.house.build.clone(),
-            phase: phase(&table),
+            phase: TreePhase::of(table.signs()),
             endpoint: self.house.endpoint,
             pid: std::process::id(),
             uptime_s: now.as_secs(),
@@ -137,14 +137,30 @@ impl Board {
         if late.is_empty() { Ok(()) } else { Err(late) }
     }
 
-    /// Says whether nobody will accept a connection: every gateway is parked.
-    #[must_use]
-    pub fn is_closed(&self) -> bool {
-        let table = self.house.table.lock();
-        table
-            .slots()
-            .filter(|(member, _)| member.slot.role == Role::Gateway)
-            .all(|(member, _)| member.place.phase() == Phase::Parked)
+    /// Waits until no gateway has served for a second: whoever connects now would
+    /// hang for as long as the gateways take to come back.
+    ///
+    /// # Cancel safety
+    ///
+    /// Safe: the second begins anew.
+    pub async fn closed(&self) {
+        loop {
+            self.house.until(|table| !table.is_open()).await;
+            tokio::select! {
+                biased;
+                () = self.open() => {}
+                () = tokio::time::sleep(PATIENCE) => return,
+            }
+        }
+    }
+
+    /// Waits until some gateway serves.
+    ///
+    /// # Cancel safety
+    ///
+    /// Safe.
+    pub async fn open(&self) {
+        self.house.until(Table::is_open).await;
     }
 
     /// Collects the encoded metrics of every process, our own first.
@@ -201,15 +217,8 @@ impl fmt::Display for NotReady {
 
 // === Behind the board ===
 
-fn phase(table: &Table) -> Phase {
-    if table.stopping {
-        Phase::Draining
-    } else if table.roster.settled() {
-        Phase::Serving
-    } else {
-        Phase::Starting
-    }
-}
+/// How long a connection may wait for a gateway that is being replaced.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 fn view(member: &Member, grip: &Grip, now: Duration) -> SlotView {
     let Member { slot, place } = member;

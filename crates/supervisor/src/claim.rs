@@ -1,7 +1,8 @@
 //! The right to use a state directory: one instance at a time.
 //!
-//! The right is a lock on an open file, so it ends with the process, however
-//! that ends. Children do not inherit the file.
+//! The right is a lock on the open directory, so it ends with the process, however
+//! that ends, and does not end when a file in it is deleted. Children do not
+//! inherit it.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read, Seek, Write};
@@ -20,8 +21,9 @@ pub(crate) const RUN: &str = "run";
 #[derive(Debug)]
 pub struct Claim {
     path: PathBuf,
-    /// Holds the lock.
-    _lock: File,
+    /// Hold the locks. That on the directory decides: the file can be deleted, and
+    /// is there to say who we are.
+    _locks: [File; 2],
 }
 
 impl Claim {
@@ -41,21 +43,24 @@ impl Claim {
         }
         own(&run).map_err(|source| unusable(&run, source))?;
         let path = state_dir.join(LOCK);
+        let directory = open_directory(state_dir).map_err(|source| unusable(state_dir, source))?;
         let mut lock = open(&path).map_err(|source| unusable(&path, source))?;
-        match rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {}
-            Err(Errno::WOULDBLOCK) => {
-                return Err(Error::StateHeld {
-                    path: state_dir.to_owned(),
-                    pid: read_pid(&mut lock),
-                });
+        for (file, path) in [(&directory, state_dir), (&lock, &path)] {
+            match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => {}
+                Err(Errno::WOULDBLOCK) => {
+                    return Err(Error::StateHeld {
+                        path: state_dir.to_owned(),
+                        pid: read_pid(&lock),
+                    });
+                }
+                Err(errno) => return Err(unusable(path, errno.into())),
             }
-            Err(errno) => return Err(unusable(&path, errno.into())),
         }
         write_pid(&mut lock).map_err(|source| unusable(&path, source))?;
         Ok(Self {
             path: state_dir.to_owned(),
-            _lock: lock,
+            _locks: [directory, lock],
         })
     }
 
@@ -63,6 +68,50 @@ impl Claim {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+}
+
+/// The state directory while it is claimed, and the directory of the sockets in it.
+#[derive(Debug)]
+pub(crate) struct Ground {
+    state: PathBuf,
+    run: PathBuf,
+    /// Which directory was claimed: device and inode.
+    claimed: (u64, u64),
+}
+
+impl Ground {
+    /// Remembers which directory was claimed.
+    pub(crate) fn of(state: &Path) -> io::Result<Self> {
+        Ok(Self {
+            state: state.to_owned(),
+            run: state.join(RUN),
+            claimed: identity(state)?,
+        })
+    }
+
+    /// Returns the directory of the sockets.
+    pub(crate) fn run(&self) -> &Path {
+        &self.run
+    }
+
+    /// Makes the directory of the sockets again if somebody took it away; returns
+    /// whether that was so.
+    ///
+    /// The state directory itself is not made again, and another one in its place is
+    /// not used: whoever took it away took our right to it as well.
+    pub(crate) fn restore(&self) -> io::Result<bool> {
+        if identity(&self.state)? != self.claimed {
+            return Err(io::Error::other("another directory is in its place"));
+        }
+        match DirBuilder::new().mode(0o700).create(&self.run) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                own(&self.run)?;
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        }
     }
 }
 
@@ -78,6 +127,11 @@ fn unusable(path: &Path, source: io::Error) -> Error {
         path: path.to_owned(),
         source,
     }
+}
+
+fn identity(directory: &Path) -> io::Result<(u64, u64)> {
+    let found = fs::metadata(directory)?;
+    Ok((found.dev(), found.ino()))
 }
 
 /// Makes a directory with its parents, or checks that one is there to be written.
@@ -102,6 +156,11 @@ fn own(run: &Path) -> io::Result<()> {
     Ok(())
 }
 
+fn open_directory(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok(File::from(rustix::fs::open(path, flags, Mode::empty())?))
+}
+
 fn open(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     Ok(File::from(rustix::fs::open(
@@ -112,7 +171,7 @@ fn open(path: &Path) -> io::Result<File> {
 }
 
 /// Reads who holds the lock; nobody is known while the holder has not written yet.
-fn read_pid(lock: &mut File) -> Option<u32> {
+fn read_pid(lock: &File) -> Option<u32> {
     let mut text = String::new();
     lock.take(PID_BYTES).read_to_string(&mut text).ok()?;
     text.trim().parse().ok()
@@ -219,12 +278,54 @@ mod tests {
     }
 
     #[test]
+    fn a_deleted_lock_file_lets_nobody_in() {
+        let home = tempfile::tempdir().unwrap();
+        let _first = Claim::take(home.path()).unwrap();
+        fs::remove_file(home.path().join(LOCK)).unwrap();
+
+        let error = Claim::take(home.path()).unwrap_err();
+
+        assert_eq!(error.code().exit_status(), 75);
+    }
+
+    #[test]
+    fn a_sockets_directory_that_was_taken_away_is_made_again_for_its_owner_alone() {
+        let home = tempfile::tempdir().unwrap();
+        let _claim = Claim::take(home.path()).unwrap();
+        let ground = Ground::of(home.path()).unwrap();
+        assert!(!ground.restore().unwrap());
+        fs::remove_dir(ground.run()).unwrap();
+
+        assert!(ground.restore().unwrap());
+
+        assert_eq!(mode(ground.run()), 0o700);
+    }
+
+    #[test]
+    fn a_state_directory_that_was_taken_away_is_not_made_again_nor_another_one_used() {
+        let home = tempfile::tempdir().unwrap();
+        let state = home.path().join("state");
+        let _claim = Claim::take(&state).unwrap();
+        let ground = Ground::of(&state).unwrap();
+        fs::rename(&state, home.path().join("away")).unwrap();
+
+        ground.restore().unwrap_err();
+        assert!(!state.exists());
+
+        fs::create_dir(&state).unwrap();
+        ground.restore().unwrap_err();
+        assert!(!ground.run().exists());
+    }
+
+    #[test]
     fn children_do_not_inherit_the_lock() {
         let home = tempfile::tempdir().unwrap();
         let claim = Claim::take(home.path()).unwrap();
 
-        let flags = rustix::io::fcntl_getfd(&claim._lock).unwrap();
+        for lock in &claim._locks {
+            let flags = rustix::io::fcntl_getfd(lock).unwrap();
 
-        assert!(flags.contains(rustix::io::FdFlags::CLOEXEC));
+            assert!(flags.contains(rustix::io::FdFlags::CLOEXEC));
+        }
     }
 }

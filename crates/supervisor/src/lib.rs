@@ -36,6 +36,7 @@ mod prober;
 mod spawn;
 mod supervisor;
 mod table;
+mod tree_phase;
 
 pub use self::bind::bind;
 pub use self::board::{Board, NotReady, ProbeView, SlotView, Status};
@@ -43,3 +44,4 @@ pub use self::claim::Claim;
 pub use self::error::Error;
 pub use self::plan::{Options, Plan};
 pub use self::supervisor::{Killer, Supervisor};
+pub use self::tree_phase::TreePhase;

@@ -5,20 +5,21 @@ use std::io;
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 
 use command_fds::{CommandFdExt, FdMapping};
 use conduit_link::{Role, Slot};
+use parking_lot::Mutex;
 use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
-use tracing::debug;
+use tracing::{debug, warn};
 use uuid::Uuid;
 
 use crate::balance::Balance;
 use crate::children::Exit;
+use crate::claim::Ground;
 use crate::plan::Plan;
 
 /// Starts children; each incarnation of each slot comes from here.
@@ -27,10 +28,11 @@ pub(crate) struct Launcher {
     /// The first word of a child's command line: what a person sees in a list of
     /// processes.
     name: OsString,
-    run_dir: PathBuf,
+    ground: Ground,
     args: Vec<OsString>,
     settings: Arc<[u8]>,
-    listener: TcpListener,
+    /// Our own copy of the listening socket, until the tree stops.
+    door: Mutex<Option<TcpListener>>,
     balance: Balance,
 }
 
@@ -50,10 +52,10 @@ impl Launcher {
             name: std::env::args_os()
                 .next()
                 .unwrap_or_else(|| "conduit".into()),
-            run_dir: plan.run_dir(),
+            ground: Ground::of(&plan.state_dir)?,
             args: plan.child_args.clone(),
             settings: Arc::from(plan.settings_json.as_slice()),
-            listener,
+            door: Mutex::new(Some(listener)),
             balance: Balance::create(plan.gateways)?,
         })
     }
@@ -64,6 +66,7 @@ impl Launcher {
     /// a process group of its own, so that the terminal's signals reach us alone
     /// and the stop keeps its order. It is killed if nobody keeps it.
     pub(crate) fn launch(&self, slot: &Slot, life: Uuid) -> io::Result<Launched> {
+        self.restore_run_dir()?;
         let mut command = Command::new("/proc/self/exe");
         command
             .arg0(&self.name)
@@ -72,8 +75,10 @@ impl Launcher {
             .arg(slot.to_string())
             .arg("--life")
             .arg(life.to_string())
+            .arg("--parent")
+            .arg(std::process::id().to_string())
             .arg("--run-dir")
-            .arg(&self.run_dir)
+            .arg(self.ground.run())
             .args(&self.args)
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
@@ -81,10 +86,7 @@ impl Launcher {
             .process_group(0)
             .kill_on_drop(true);
         if slot.role == Role::Gateway {
-            let inherited = [
-                OwnedFd::from(self.listener.try_clone()?),
-                self.balance.handle()?,
-            ];
+            let inherited = [self.listener()?, self.balance.handle()?];
             let mappings = inherited
                 .into_iter()
                 .zip(FIRST_FD..)
@@ -104,6 +106,25 @@ impl Launcher {
             child,
             settings: Arc::clone(&self.settings),
         })
+    }
+
+    /// Makes the directory of the sockets again if somebody took it away.
+    pub(crate) fn restore_run_dir(&self) -> io::Result<()> {
+        let restored = self.ground.restore().map_err(|source| {
+            io::Error::new(
+                source.kind(),
+                format!("cannot use the state directory: {source}"),
+            )
+        })?;
+        if restored {
+            warn!(path = %self.ground.run().display(), "directory of the sockets was taken away, made again");
+        }
+        Ok(())
+    }
+
+    /// Lets go of the listening socket; no gateway can be started from now on.
+    pub(crate) fn close_door(&self) {
+        drop(self.door.lock().take());
     }
 
     /// Returns the counters that the gateways share.
@@ -156,6 +177,14 @@ impl Launched {
 }
 
 // === Behind the child ===
+
+impl Launcher {
+    fn listener(&self) -> io::Result<OwnedFd> {
+        let door = self.door.lock();
+        let listener = door.as_ref().ok_or(io::ErrorKind::NotConnected)?;
+        Ok(listener.try_clone()?.into())
+    }
+}
 
 /// The first descriptor that is handed down: the listening socket. After it come
 /// the counters.

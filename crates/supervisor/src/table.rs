@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 use crate::children::{Member, Roster};
 use crate::plan::Plan;
+use crate::tree_phase::{Serving, Signs};
 
 /// Every slot with what reaches its process.
 #[derive(Debug)]
@@ -91,6 +92,26 @@ impl Table {
                 })
             })
             .collect()
+    }
+
+    /// Returns whether some gateway serves.
+    pub(crate) fn is_open(&self) -> bool {
+        self.roster.serving(Role::Gateway)
+    }
+
+    /// Returns what the phase of the whole tree depends on.
+    pub(crate) fn signs(&self) -> Signs {
+        Signs {
+            stopping: self.stopping,
+            settled: self.roster.settled(),
+            serving: if self.roster.whole() {
+                Serving::All
+            } else if self.is_open() {
+                Serving::Some
+            } else {
+                Serving::None
+            },
+        }
     }
 
     /// Records that a process answered a probe, if it still fills its slot.

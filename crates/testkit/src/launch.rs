@@ -22,6 +22,7 @@ pub struct Options {
     state_dir: Option<PathBuf>,
     listen: String,
     admin: String,
+    open_files: Option<u32>,
 }
 
 /// A started process that has not said yet whether it is up.
@@ -89,6 +90,7 @@ impl Options {
             state_dir: None,
             listen: "127.0.0.1:0".to_owned(),
             admin: "127.0.0.1:0".to_owned(),
+            open_files: None,
         }
     }
 
@@ -148,6 +150,15 @@ impl Options {
         }
     }
 
+    /// Lets each process open that many files, and no more.
+    #[must_use]
+    pub fn open_files(self, limit: u32) -> Self {
+        Self {
+            open_files: Some(limit),
+            ..self
+        }
+    }
+
     /// Starts it.
     #[must_use]
     pub fn launch(&self) -> Launch {
@@ -172,7 +183,7 @@ impl Launch {
             .state_dir
             .clone()
             .unwrap_or_else(|| folder.path().join("state"));
-        let mut command = Command::new(&options.program);
+        let mut command = options.command();
         command
             .args(&options.arguments)
             .args([
@@ -309,6 +320,19 @@ impl Drop for Launch {
 }
 
 // === Behind the launch ===
+
+impl Options {
+    fn command(&self) -> Command {
+        let Some(limit) = self.open_files else {
+            return Command::new(&self.program);
+        };
+        let mut shell = Command::new("/bin/sh");
+        shell
+            .args(["-c", &format!("ulimit -n {limit} && exec \"$0\" \"$@\"")])
+            .arg(&self.program);
+        shell
+    }
+}
 
 impl Launch {
     fn mark(&self) -> &str {

@@ -25,6 +25,8 @@ pub struct Tree {
 /// What `/status` says, as far as a test looks at it.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Status {
+    /// What the whole does: `serving`, `degraded`, `closed`.
+    pub phase: String,
     /// Every slot, the supervisor's children.
     pub slots: Vec<SlotStatus>,
 }
@@ -40,6 +42,8 @@ pub struct SlotStatus {
     pub phase: String,
     /// How often it was restarted.
     pub restarts: u64,
+    /// How the last process in it ended.
+    pub last_exit: Option<String>,
 }
 
 impl Tree {

@@ -126,6 +126,8 @@ fn a_child_learns_its_place() {
         "gateway-1",
         "--life",
         LIFE,
+        "--parent",
+        "17",
         "--run-dir",
         "/run/here",
     ])
@@ -139,6 +141,7 @@ fn a_child_learns_its_place() {
                 index: 1
             },
             life: LIFE.parse().unwrap(),
+            parent: 17,
             run_dir: "/run/here".into(),
         })
     );
@@ -153,11 +156,26 @@ fn a_child_in_the_slot_of_another_role_is_refused() {
         "hub-0",
         "--life",
         LIFE,
+        "--parent",
+        "17",
         "--run-dir",
         "/run/here",
     ]);
 
     assert_eq!(outcome.unwrap_err().kind(), ErrorKind::ValueValidation);
+}
+
+#[test]
+fn a_child_without_a_supervisor_is_refused() {
+    for parent in ["0", "-1", "x"] {
+        let parent = format!("--parent={parent}");
+        let arguments = ["conduit", "store", "--slot=store", "--run-dir=/run/here"];
+        let life = format!("--life={LIFE}");
+
+        let outcome = read(&[&arguments[..], &[&life, &parent]].concat());
+
+        assert_eq!(outcome.unwrap_err().kind(), ErrorKind::ValueValidation);
+    }
 }
 
 #[test]

@@ -1,30 +1,28 @@
 //! What every child does: read its settings, meet its supervisor, obey.
 //!
-//! Invariant: a child whose supervisor is gone drains and ends. It knows by a
-//! pidfd, not by its link: a supervisor that is only stopped, or slow, is no
-//! reason to end.
+//! Invariant: a child whose supervisor is gone drains and ends; one that finds it
+//! gone at its start ends at once. It knows by a pidfd, not by its link: a supervisor
+//! that is only stopped, or slow, is no reason to end.
 
 use std::io::{self, Read};
 use std::net::SocketAddr;
-use std::os::fd::OwnedFd;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use conduit_config::Settings;
+use conduit_errors::Coded;
 use conduit_link::{
     Answer, Answerer, Delivery, Lane, Link, Links, Message, Options, Receiver, Refusal, Role,
     ShardMap, Slot, ToChild, ToSupervisor,
 };
 use conduit_telemetry::Telemetry;
-use rustix::process::{Pid, PidfdFlags, getppid, pidfd_open};
 use serde_bytes::ByteBuf;
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
+use super::parent::Parent;
 use super::{block_on, settings};
 use crate::args::Child;
 use crate::failure::Failure;
@@ -41,7 +39,7 @@ pub(crate) struct House {
     control: Link,
     ready: Arc<OnceLock<Vec<SocketAddr>>>,
     orders: mpsc::Receiver<Order>,
-    parent: AsyncFd<OwnedFd>,
+    parent: Parent,
     /// Its handler is there in every child: a signal without one would kill it.
     terminate: Signal,
     is_gateway: bool,
@@ -82,6 +80,10 @@ pub(crate) fn read_settings() -> Result<Settings, Failure> {
         .take(MOST_SETTINGS)
         .read_to_end(&mut json)
         .map_err(Failure::of("cannot read the settings from the supervisor"))?;
+    if json.is_empty() {
+        let ended = io::Error::from(io::ErrorKind::UnexpectedEof);
+        return Err(Failure::orphaned(ended));
+    }
     serde_json::from_slice(&json).map_err(Failure::of(
         "cannot understand the settings from the supervisor",
     ))
@@ -93,7 +95,7 @@ pub(crate) fn run_inner<E, R>(
     role: impl FnOnce(&House, CancellationToken, Box<dyn FnOnce()>) -> R,
 ) -> Result<(), Failure>
 where
-    E: std::error::Error + Send + Sync + 'static,
+    E: Coded + Send + Sync + 'static,
     R: Future<Output = Result<(), E>>,
 {
     let settings = read_settings()?;
@@ -104,7 +106,7 @@ where
         let role = role(&house, stop.clone(), ready);
         let ended = house.attend(role, &stop).await;
         house.leave(0).await;
-        ended.map_err(Failure::of("cannot go on"))
+        ended.map_err(Failure::coded("cannot go on"))
     })
 }
 
@@ -120,9 +122,11 @@ impl House {
         conduit_telemetry::init_logging(format, settings.log.level.as_str(), &name)
             .map_err(Failure::of("cannot start the log"))?;
         panics::log_without_text();
-        let parent = watch_parent().map_err(Failure::of("cannot watch the supervisor"))?;
-        let terminate =
-            signal(SignalKind::terminate()).map_err(Failure::of("cannot watch for the end"))?;
+        let parent = Parent::watch(child.parent).map_err(Failure::orphaned)?;
+        let watch = |kind| signal(kind).map_err(Failure::of("cannot watch for signals"));
+        let terminate = watch(SignalKind::terminate())?;
+        // Heard by nobody: without a handler it would end this process.
+        drop(watch(SignalKind::hangup())?);
         let telemetry = Telemetry::new(&name);
         let links = start_links(child, &settings, holds_listener)?;
         links.watch_loop(tokio::runtime::Handle::current());
@@ -182,7 +186,7 @@ impl House {
         let grace = self.settings.supervisor.drain_grace_ms.duration();
         tokio::select! {
             biased;
-            _dead = self.parent.readable() => {
+            () = self.parent.ended() => {
                 warn!("the supervisor is gone, draining");
                 Order::Drain(grace)
             }
@@ -216,22 +220,6 @@ const MOST_SETTINGS: u64 = 1024 * 1024;
 /// How long the last frames and events may take.
 const FLUSH: Duration = Duration::from_millis(200);
 
-fn watch_parent() -> io::Result<AsyncFd<OwnedFd>> {
-    let parent = getppid().unwrap_or(Pid::INIT);
-    let pidfd = pidfd_open(parent, PidfdFlags::NONBLOCK)?;
-    watched(pidfd)
-}
-
-#[expect(
-    unsafe_code,
-    reason = "there is no other way to wait for a process that is not a child"
-)]
-fn watched(pidfd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
-    // SAFETY: an `OwnedFd` is open, and the same, for as long as the value lives.
-    unsafe { AsyncFd::register_with_interest(pidfd, Interest::READABLE) }
-        .map_err(|refused| refused.into_parts().1)
-}
-
 fn start_links(child: &Child, settings: &Settings, holds_listener: bool) -> Result<Links, Failure> {
     let build = conduit_link::build_id().map_err(Failure::of("cannot tell this build"))?;
     let options = Options {
@@ -240,7 +228,7 @@ fn start_links(child: &Child, settings: &Settings, holds_listener: bool) -> Resu
         holds_listener,
         ..Options::new(child.run_dir.clone(), child.slot.clone(), child.life, build)
     };
-    Links::start(options).map_err(Failure::of("cannot start the links"))
+    Links::start(options).map_err(Failure::coded("cannot start the links"))
 }
 
 /// Hears the supervisor, on the link thread: metrics are answered there, so that

@@ -29,7 +29,7 @@ pub(crate) fn run(child: &Child, server: Arc<dyn Server>) -> Result<(), Failure>
         let hosted = Hosted::new(server, &house.telemetry, time_limit)
             .map_err(Failure::of("cannot host the server"))?;
         let options = settings::gateway(&house.settings);
-        let gateway = Gateway::start(options, vec![hosted], &house.links, &house.telemetry)
+        let gateway = Gateway::start(options, vec![hosted], Some(&house.links), &house.telemetry)
             .await
             .map_err(Failure::of("cannot start the gateway"))?;
         let http = settings::http(&house.settings, address.ip().is_loopback());

@@ -68,6 +68,7 @@ pub(crate) fn http(settings: &Settings, loopback: bool) -> conduit_http::Options
         body_budget: http.body_budget_bytes.get(),
         header_timeout: http.header_timeout_ms.duration(),
         body_timeout: http.body_timeout_ms.duration(),
+        write_timeout: http.write_timeout_ms.duration(),
         keep_alive: http.sse_keep_alive_ms.duration(),
         front: Front {
             loopback,

@@ -1,6 +1,7 @@
 //! The supervisor: claim, bind, start, show, wait, stop.
 
 use std::net::{SocketAddr, TcpListener};
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +11,6 @@ use conduit_supervisor::{Board, Claim, Plan, Supervisor, bind};
 use conduit_telemetry::Telemetry;
 use rustix::process::{Resource, getrlimit, setrlimit};
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::time::MissedTickBehavior;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 use tracing::{info, warn};
 
@@ -19,18 +19,19 @@ use super::pages::BoardPages;
 use super::{block_on, settings};
 use crate::args::Program;
 use crate::failure::Failure;
-use crate::{Server, command};
+use crate::{Server, command, panics};
 
 pub(crate) fn run(
     _program: &Program,
     sources: &Sources,
     server: &dyn Server,
 ) -> Result<(), Failure> {
-    let settings = conduit_config::load(sources)?.settings;
+    let mut settings = conduit_config::load(sources)?.settings;
     let format = settings::log_format(settings.log.format);
     conduit_telemetry::init_logging(format, settings.log.level.as_str(), "supervisor")
         .map_err(Failure::of("cannot start the log"))?;
-    raise_descriptor_limit(settings.http.max_connections.get());
+    panics::log_without_text();
+    fit_descriptors(&mut settings.http.max_connections)?;
     let claim = Claim::take(&settings.state.dir)?;
     let listener = bind(settings.http.listen).map_err(Failure::at("cannot serve http.listen"))?;
     let admin = bind(settings.admin.listen).map_err(Failure::at("cannot serve admin.listen"))?;
@@ -40,33 +41,47 @@ pub(crate) fn run(
 // === Behind the role ===
 
 /// Lets this process and its children open as many files as the system allows, and
-/// says so if that is not enough for the connections that may come.
-fn raise_descriptor_limit(connections: usize) {
+/// holds `connections` to what that leaves for clients.
+fn fit_descriptors(connections: &mut NonZeroUsize) -> Result<(), Failure> {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
     if let Err(error) = setrlimit(Resource::Nofile, limit) {
         warn!(%error, "the limit of open files stays as it is");
     }
-    let wanted = u64::try_from(connections)
-        .unwrap_or(u64::MAX)
-        .saturating_add(RESERVED);
-    if let Some(allowed) = getrlimit(Resource::Nofile).current
-        && allowed < wanted
-    {
-        warn!(
-            allowed,
-            wanted, "open files are limited below http.max_connections"
+    let Some(allowed) = getrlimit(Resource::Nofile).current else {
+        return Ok(());
+    };
+    let left = allowed.saturating_sub(RESERVED);
+    let left = NonZeroUsize::new(usize::try_from(left).unwrap_or(usize::MAX));
+    let left = left.ok_or_else(|| {
+        let cause = format!(
+            "{allowed} open files are too few, {} are needed",
+            RESERVED + 1
         );
+        Failure::unstartable(cause.into())
+    })?;
+    if left < *connections {
+        warn!(
+            open_files = allowed,
+            wanted = *connections,
+            max_connections = left,
+            "the limit of open files leaves fewer connections than http.max_connections"
+        );
+        *connections = left;
     }
+    Ok(())
 }
 
-/// Descriptors of a gateway that are not connections of clients.
-const RESERVED: u64 = 64;
+/// Descriptors of a process that are not connections of clients.
+const RESERVED: u64 = 48;
 
-/// Waits for SIGTERM or SIGINT.
+/// Waits for what asks us to end: SIGTERM, SIGINT or SIGQUIT.
 struct Signals {
     terminate: Signal,
     interrupt: Signal,
+    quit: Signal,
+    /// Says that a terminal was closed; we do not belong to it.
+    hangup: Signal,
 }
 
 async fn supervise(
@@ -99,7 +114,7 @@ async fn supervise(
     let supervisor = Supervisor::launch(plan, claim, listener, telemetry).await?;
     let pages = Arc::new(BoardPages(supervisor.board()));
     let admin = Admin::start(admin, pages).map_err(Failure::of("cannot serve the admin port"))?;
-    let _doorman = AbortOnDropHandle::new(tasks.spawn(keep_the_door(supervisor.board(), spare)));
+    let doorman = AbortOnDropHandle::new(tasks.spawn(keep_the_door(supervisor.board(), spare)));
     let failure = tokio::select! {
         biased;
         () = signals.next() => None,
@@ -114,6 +129,10 @@ async fn supervise(
         }
     };
     info!("stopping");
+    // With the doorman goes his copy of the socket, before any gateway lets go of its
+    // own: whoever comes now is refused.
+    doorman.abort();
+    drop(doorman.await);
     let killer = supervisor.killer();
     let mut stop = std::pin::pin!(supervisor.stop());
     tokio::select! {
@@ -129,36 +148,35 @@ async fn supervise(
     failure.map_or(Ok(()), |failure| Err(failure.into()))
 }
 
-/// Turns clients away while every gateway is parked.
+/// Turns clients away while no gateway serves.
 async fn keep_the_door(board: Board, listener: TcpListener) {
-    let mut looks = tokio::time::interval(DOOR);
-    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        looks.tick().await;
-        if !board.is_closed() {
-            continue;
-        }
-        let Ok(socket) = listener.try_clone() else {
-            continue;
-        };
-        warn!("every gateway is parked, turning clients away");
-        let open_again = async {
-            while board.is_closed() {
-                looks.tick().await;
-            }
-        };
+        board.closed().await;
+        warn!("no gateway serves, turning clients away");
         tokio::select! {
             biased;
-            () = open_again => {}
-            refused = turn_away_all(socket) => if let Err(error) = refused {
-                warn!(%error, "cannot turn clients away");
-            }
+            () = board.open() => info!("a gateway serves again"),
+            () = turn_away(&listener) => {}
         }
     }
 }
 
-/// How often it is looked whether any gateway is left.
-const DOOR: Duration = Duration::from_secs(1);
+/// Turns clients away for as long as it is polled; a failure costs a pause.
+async fn turn_away(listener: &TcpListener) {
+    loop {
+        let refused = match listener.try_clone() {
+            Ok(socket) => turn_away_all(socket).await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = refused {
+            warn!(%error, "cannot turn clients away, pausing");
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// How long the doorman rests after a failure.
+const PAUSE: Duration = Duration::from_secs(1);
 
 fn show(
     supervisor: &Supervisor,
@@ -187,13 +205,19 @@ impl Signals {
         Ok(Self {
             terminate: watch(SignalKind::terminate())?,
             interrupt: watch(SignalKind::interrupt())?,
+            quit: watch(SignalKind::quit())?,
+            hangup: watch(SignalKind::hangup())?,
         })
     }
 
     async fn next(&mut self) {
-        tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
+        loop {
+            tokio::select! {
+                _ = self.terminate.recv() => return,
+                _ = self.interrupt.recv() => return,
+                _ = self.quit.recv() => return,
+                _ = self.hangup.recv() => info!("SIGHUP is ignored"),
+            }
         }
     }
 }

@@ -262,12 +262,10 @@ impl Place {
         self.stopping || !matches!(self.first, First::Untried)
     }
 
-    /// Returns whether the start is over for this slot: it was ready once, or is
+    /// Returns whether the start is over for this slot: it was ready once, or was
     /// parked.
     pub(crate) const fn settled(&self) -> bool {
-        self.stopping
-            || matches!(self.first, First::Ready)
-            || matches!(self.stage, Stage::Parked { .. })
+        self.stopping || matches!(self.first, First::Ready) || !self.counted_on
     }
 
     /// Returns whether others may count on the slot: it is not parked, and has

@@ -111,7 +111,17 @@ impl Roster {
             .min()
     }
 
-    /// Returns whether every slot was ready once, or is parked.
+    /// Returns whether some process of a kind serves.
+    pub(crate) fn serving(&self, role: Role) -> bool {
+        self.of(role).any(Place::serving)
+    }
+
+    /// Returns whether every slot serves.
+    pub(crate) fn whole(&self) -> bool {
+        self.members.iter().all(|member| member.place.serving())
+    }
+
+    /// Returns whether every slot was ready once, or was parked.
     pub(crate) fn settled(&self) -> bool {
         self.members.iter().all(|member| member.place.settled())
     }

@@ -60,11 +60,19 @@ impl<'a> Work<'a> {
                 self.change(index, |place| place.exited(now, life, exit));
                 return Some(reply);
             }
-            Message::Tick { reply } => return Some(reply),
+            Message::Tick { reply } => {
+                if let Err(error) = self.house.launcher.restore_run_dir() {
+                    debug!(%error, "the next child will not start");
+                }
+                return Some(reply);
+            }
             Message::Drain { role, grace, reply } => {
                 let now = self.now;
                 self.table.stopping = true;
                 self.table.roster.hold();
+                // Before any gateway lets go of it, so that whoever comes now is
+                // refused, and does not wait for nobody.
+                self.house.launcher.close_door();
                 for index in self.indices(role) {
                     self.change(index, |place| place.drain(now, grace));
                 }
@@ -73,6 +81,7 @@ impl<'a> Work<'a> {
             Message::Kill => {
                 self.table.stopping = true;
                 self.table.roster.hold();
+                self.house.launcher.close_door();
                 for index in 0..self.table.roster.members().len() {
                     self.change(index, Place::kill);
                 }

@@ -3,7 +3,7 @@
 use std::fs;
 
 use conduit_lifecycle::Phase;
-use conduit_supervisor::Claim;
+use conduit_supervisor::{Claim, TreePhase};
 
 use crate::child::{Settings, descriptors};
 use crate::house::{block_on, notes, quick, start};
@@ -15,6 +15,7 @@ tests! {
     a_gateway_inherits_the_socket_and_the_counters_only,
     a_hub_inherits_no_socket,
     a_slot_that_cannot_start_is_parked_and_the_others_serve,
+    a_tree_whose_gateways_cannot_start_is_closed,
     a_child_that_is_never_ready_is_killed,
     a_scrape_asks_every_process,
     the_state_directory_is_held_while_the_tree_lives,
@@ -26,7 +27,7 @@ fn every_slot_serves_once_the_start_is_over() {
 
         let status = house.supervisor.board().status();
 
-        assert_eq!(status.phase, Phase::Serving);
+        assert_eq!(status.phase, TreePhase::Serving);
         assert!(
             status
                 .slots
@@ -64,7 +65,7 @@ fn a_child_reads_settings_larger_than_a_pipe() {
 
         let house = start(quick(), &settings).await;
 
-        assert_eq!(house.supervisor.board().status().phase, Phase::Serving);
+        assert_eq!(house.supervisor.board().status().phase, TreePhase::Serving);
         house.supervisor.stop().await;
     });
 }
@@ -138,6 +139,8 @@ fn a_slot_that_cannot_start_is_parked_and_the_others_serve() {
         assert_eq!(house.slot("gateway-1").phase, Phase::Parked);
         assert_eq!(house.slot("hub-0").phase, Phase::Serving);
         assert_eq!(house.slot("gateway-0").phase, Phase::Serving);
+        let status = house.supervisor.board().status();
+        assert_eq!(status.phase, TreePhase::Degraded);
         let last = house.slot("gateway-1").last_exit;
         assert_eq!(last.as_deref(), Some("status 7 (failed)"));
         house
@@ -146,6 +149,22 @@ fn a_slot_that_cannot_start_is_parked_and_the_others_serve() {
                 late.len() == 1 && late[0].slot == "gateway-1"
             })
             .await;
+        house.supervisor.stop().await;
+    });
+}
+
+fn a_tree_whose_gateways_cannot_start_is_closed() {
+    block_on(async {
+        let settings = Settings {
+            broken: vec!["gateway-0".to_owned(), "gateway-1".to_owned()],
+            ..Settings::default()
+        };
+
+        let house = start(quick(), &settings).await;
+
+        let board = house.supervisor.board();
+        assert_eq!(board.status().phase, TreePhase::Closed);
+        board.closed().await;
         house.supervisor.stop().await;
     });
 }

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use conduit_lifecycle::Phase;
-use conduit_supervisor::Options;
+use conduit_supervisor::{Options, TreePhase};
 use tokio::time::Instant;
 
 use crate::child::Settings;
@@ -86,7 +85,7 @@ fn a_kill_ends_a_stop_that_takes_long() {
         let killer = house.supervisor.killer();
         let board = house.supervisor.board();
         let kill = async {
-            while board.status().phase != Phase::Draining {
+            while board.status().phase != TreePhase::Draining {
                 tokio::task::yield_now().await;
             }
             killer.kill();

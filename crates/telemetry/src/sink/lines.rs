@@ -7,10 +7,13 @@ use tracing::{debug, error, info, warn};
 use crate::event::{Event, Trace};
 use crate::label::{Era, ExitCause, Outcome};
 
+/// The target of events that the seeds did not have.
+const OURS: &str = "conduit";
+
 /// Writes the line of an event.
 ///
 /// Texts of clients are written as Rust strings, so that they cannot look like
-/// lines of ours. Events of the seeds keep their names, as targets, and the
+/// lines of ours; what a client did not say is left out. Events of the seeds keep their names, as targets, and the
 /// names of their fields.
 pub(super) fn write(event: &Event) {
     match event {
@@ -41,7 +44,7 @@ pub(super) fn write(event: &Event) {
             took,
         } => debug!(
             target: "conduit_mcp.tool.execute",
-            duration = ?took, tool_name = ?tool, server_module = server,
+            duration = ?took, tool_name = tool.as_deref(), server_module = server,
             status = outcome.status(), %outcome, "tool executed"
         ),
         Event::RequestCancelled {
@@ -51,37 +54,51 @@ pub(super) fn write(event: &Event) {
             scope: _secret,
         } => debug!(
             target: "conduit_mcp.request.cancelled",
-            ?request_id, ?reason, %by, "request cancelled"
+            request_id, reason = reason.as_deref(), %by, "request cancelled"
         ),
         Event::CallRefused { reason } => {
-            debug!(target: "conduit_telemetry::request", %reason, "call refused");
+            debug!(target: OURS, %reason, "call refused");
         }
-        Event::CallbackPanicked { server, tool } => error!(server, tool, "callback panicked"),
+        Event::CallbackPanicked { server, tool } => {
+            error!(target: OURS, server, tool, "callback panicked");
+        }
         Event::WorkerAbandoned { server, tool, pool } => {
-            warn!(server, tool, %pool, "callback overran its grace, left to itself");
+            warn!(target: OURS, server, tool, %pool, "callback overran its grace, left to itself");
         }
         Event::LoopStalled { server, tool, took } => {
-            warn!(server, tool, ?took, "inline callback held up the loop");
+            warn!(target: OURS, server, tool, ?took, "inline callback held up the loop");
         }
-        Event::ChildStarted { slot, pid } => info!(slot, pid, "child started"),
-        Event::ChildReady { slot, pid, took } => info!(slot, pid, ?took, "child ready"),
+        Event::ChildStarted { slot, pid } => info!(target: OURS, slot, pid, "child started"),
+        Event::ChildReady { slot, pid, took } => {
+            info!(target: OURS, slot, pid, ?took, "child ready");
+        }
         Event::ChildExited {
             slot,
             pid,
             cause: ExitCause::Asked,
             status,
-        } => info!(slot, pid, status, "child exited"),
+        } => info!(target: OURS, slot, pid, status, "child exited"),
         Event::ChildExited {
             slot,
             pid,
             cause,
             status,
-        } => warn!(slot, pid, status, %cause, "child exited unasked"),
-        Event::ChildRestarted { slot, pid, delay } => info!(slot, pid, ?delay, "child restarted"),
-        Event::SlotParked { slot, pause } => error!(slot, ?pause, "slot failed too often, parked"),
-        Event::LinkUp { peer } => info!(peer, "link up"),
-        Event::LinkDown { peer, reason } => warn!(peer, reason, "link down"),
-        Event::ScrapeMissed { slot } => warn!(slot, "child did not answer a scrape in time"),
+        } => warn!(target: OURS, slot, pid, status, %cause, "child exited unasked"),
+        Event::ChildRestarted { slot, pid, delay } => {
+            info!(target: OURS, slot, pid, ?delay, "child restarted");
+        }
+        Event::SlotParked { slot, pause } => {
+            error!(target: OURS, slot, ?pause, "slot failed too often, parked");
+        }
+        Event::LinkUp { peer } => info!(target: OURS, peer, "link up"),
+        Event::LinkDown {
+            peer,
+            reason: reason @ ("ended" | "closed"),
+        } => info!(target: OURS, peer, reason, "link down"),
+        Event::LinkDown { peer, reason } => warn!(target: OURS, peer, reason, "link down"),
+        Event::ScrapeMissed { slot } => {
+            warn!(target: OURS, slot, "child did not answer a scrape in time");
+        }
     }
 }
 
@@ -101,9 +118,10 @@ fn request_stopped(
     } = trace;
     debug!(
         target: "conduit_mcp.request.stop",
-        duration = ?took, ?method, server_module = server,
-        status = outcome.status(), %outcome, %era, protocol_version = ?version,
-        ?traceparent, ?tracestate, ?baggage, "request stopped"
+        duration = ?took, method, server_module = server,
+        status = outcome.status(), %outcome, %era, protocol_version = version,
+        traceparent = traceparent.as_deref(), tracestate = tracestate.as_deref(),
+        baggage = baggage.as_deref(), "request stopped"
     );
 }
 
@@ -130,7 +148,11 @@ mod tests {
             version: Some("2026-07-28".to_owned()),
             outcome: Outcome::Ok,
             took: Duration::from_millis(2),
-            trace: Trace::default(),
+            trace: Trace {
+                traceparent: Some("00-1".to_owned()),
+                tracestate: Some("a=b".to_owned()),
+                baggage: Some("c=d".to_owned()),
+            },
         });
 
         assert_eq!(line["target"], "conduit_mcp.request.stop");
@@ -160,6 +182,7 @@ mod tests {
         });
 
         assert_eq!(line["target"], "conduit_mcp.tool.execute");
+        assert_eq!(line["fields"]["tool_name"], "boom");
         assert_eq!(line["fields"]["status"], "error");
         assert_eq!(line["fields"]["outcome"], "panic");
     }
@@ -174,6 +197,8 @@ mod tests {
         });
 
         assert_eq!(line["target"], "conduit_mcp.request.cancelled");
+        assert_eq!(line["fields"]["request_id"], "7");
+        assert_eq!(line["fields"]["reason"], "changed\nmy mind");
         assert!(!line.to_string().contains("0f8fad5b"));
     }
 
@@ -189,6 +214,32 @@ mod tests {
         });
 
         assert_eq!(text.lines().count(), 1, "{text}");
+    }
+
+    #[test]
+    fn what_a_client_did_not_say_is_left_out() {
+        let line = line_of(&Event::ToolExecuted {
+            server: "demo".to_owned(),
+            tool: None,
+            outcome: Outcome::Refused,
+            took: Duration::ZERO,
+        });
+
+        assert_eq!(line["fields"].get("tool_name"), None);
+    }
+
+    #[test]
+    fn a_link_that_was_closed_is_no_warning() {
+        let down = |reason| {
+            let peer = "hub-0".to_owned();
+            let line = line_of(&Event::LinkDown { peer, reason });
+            (line["target"].clone(), line["level"].clone())
+        };
+
+        assert_eq!(down("ended"), ("conduit".into(), "INFO".into()));
+        assert_eq!(down("closed"), ("conduit".into(), "INFO".into()));
+        assert_eq!(down("silent"), ("conduit".into(), "WARN".into()));
+        assert_eq!(down("lost"), ("conduit".into(), "WARN".into()));
     }
 
     #[test]
