@@ -18,7 +18,8 @@
 //! | the process | mail in flight is lost, its senders hear of it; gateways connect to the successor |
 //! | a gateway | it counts as missing in mail on its way to it, and not in later mail |
 //!
-//! A gateway that is not attached holds no requests, so nobody misses it.
+//! A gateway that is not attached holds no requests, so nobody misses it; except in the
+//! first half second of a hub, when mail for all waits for those that are still to connect.
 //!
 //! Not here: who owns which key, and what mail means.
 

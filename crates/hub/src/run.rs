@@ -20,6 +20,11 @@ use crate::shard::{self, Handle, Letter};
 /// What a hub is started with.
 #[derive(Clone, Debug)]
 pub struct Options {
+    /// How many gateways there are to be. The links of a hub that has just started come
+    /// one after the other; mail for all others waits for this many of them.
+    pub gateways: usize,
+    /// The longest that it waits for them, from the start of the hub on.
+    pub gathering: Duration,
     /// The most mails on their way at once; one more is refused.
     pub mails: usize,
     /// The longest that a mail may wait for its receipts, whatever its sender says;
@@ -30,6 +35,8 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
+            gateways: 0,
+            gathering: Duration::from_millis(500),
             mails: 4096,
             longest: Duration::from_secs(10),
         }

@@ -11,6 +11,7 @@
 //! way goes on.
 
 mod book;
+mod gathering;
 mod tally;
 
 use std::sync::Arc;
@@ -31,6 +32,7 @@ use tracing::{debug, warn};
 use uuid::Uuid;
 
 use self::book::Book;
+use self::gathering::Gathering;
 use self::tally::{Tally, outcome};
 use crate::{Error, Options};
 
@@ -39,6 +41,7 @@ use crate::{Error, Options};
 pub(crate) struct Handle {
     seat: Seat<Message>,
     book: Arc<Mutex<Book<Link>>>,
+    gathering: Gathering,
     places: Arc<Semaphore>,
     on_their_way: TaskTracker,
     longest: Duration,
@@ -66,18 +69,19 @@ pub(crate) async fn start(
     let handle = Handle {
         seat: Seat::new("shard"),
         book: Arc::default(),
+        gathering: Gathering::new(options.gateways, options.gathering),
         places: Arc::new(Semaphore::new(options.mails.min(Semaphore::MAX_PERMITS))),
         on_their_way: TaskTracker::new(),
         longest: options.longest,
         telemetry,
     };
-    let (book, on_their_way) = (Arc::clone(&handle.book), handle.on_their_way.clone());
-    let telemetry = handle.telemetry.clone();
-    let make = move || Shard {
-        book: Arc::clone(&book),
-        on_their_way: on_their_way.clone(),
-        telemetry: telemetry.clone(),
+    let shard = Shard {
+        book: Arc::clone(&handle.book),
+        gathering: handle.gathering.clone(),
+        on_their_way: handle.on_their_way.clone(),
+        telemetry: handle.telemetry.clone(),
     };
+    let make = move || shard.clone();
     tree.start_at(&handle.seat, make).await?;
     Ok(handle)
 }
@@ -86,10 +90,12 @@ impl Handle {
     /// A gateway is there, in this life.
     pub(crate) fn attach(&self, link: Link, life: Uuid) {
         let gateway = link.slot();
-        let former = self
-            .book
-            .lock()
-            .attach(gateway.clone(), life, link.id(), link);
+        let (former, attached) = {
+            let mut book = self.book.lock();
+            let former = book.attach(gateway.clone(), life, link.id(), link);
+            (former, book.attached())
+        };
+        self.gathering.arrived(attached);
         if former.is_some_and(|former| former != life) {
             debug!(%gateway, %life, "gateway is another now");
         }
@@ -155,8 +161,10 @@ enum Message {
     },
 }
 
+#[derive(Clone)]
 struct Shard {
     book: Arc<Mutex<Book<Link>>>,
+    gathering: Gathering,
     on_their_way: TaskTracker,
     telemetry: Telemetry,
 }
@@ -171,9 +179,17 @@ impl Actor for Shard {
             answerer,
             place,
         } = message;
-        let recipients = self.book.lock().recipients(&letter.to, &letter.from);
-        let telemetry = self.telemetry.clone();
-        self.on_their_way.spawn(async move {
+        let Self {
+            book,
+            gathering,
+            on_their_way,
+            telemetry,
+        } = self.clone();
+        on_their_way.spawn(async move {
+            if letter.to == Recipients::Others {
+                gathering.complete(due).await;
+            }
+            let recipients = book.lock().recipients(&letter.to, &letter.from);
             let tally = deliver(&letter, recipients, due, &telemetry).await;
             answerer.answer(tally.receipts());
             drop(place);

@@ -1,9 +1,12 @@
+use std::pin::pin;
+
 use conduit_link::{
     CallError, FromHub, Lane, Mail, Options as LinkOptions, Recipients, Slot, ToChild,
 };
 use tempfile::TempDir;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::*;
@@ -128,6 +131,38 @@ fn receipts(received: u16, taken: u16, missing: u16) -> Result<Answer, CallError
         taken,
         missing,
     })
+}
+
+#[tokio::test]
+async fn mail_that_comes_with_the_first_link_reaches_gateways_that_connect_later() {
+    let hub = hub(Options {
+        gateways: 2,
+        gathering: PATIENCE,
+        ..Options::default()
+    })
+    .await;
+    let sender = gateway(&hub.folder, 0, Manner::Takes).await;
+    let mut mail = pin!(sender.mail(Recipients::Others, PATIENCE));
+    assert!(timeout(SOON, &mut mail).await.is_err(), "it waits");
+
+    let _late = gateway(&hub.folder, 1, Manner::Takes).await;
+
+    assert_eq!(mail.await, receipts(1, 1, 0));
+}
+
+#[tokio::test]
+async fn a_gateway_that_does_not_come_holds_mail_up_for_a_while_only() {
+    let hub = hub(Options {
+        gateways: 2,
+        gathering: SOON,
+        ..Options::default()
+    })
+    .await;
+    let sender = gateway(&hub.folder, 0, Manner::Takes).await;
+
+    let answer = sender.mail(Recipients::Others, PATIENCE).await;
+
+    assert_eq!(answer, receipts(0, 0, 0));
 }
 
 #[tokio::test]

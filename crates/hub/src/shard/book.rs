@@ -42,6 +42,11 @@ impl<L: Clone> Book<L> {
         }
     }
 
+    /// Returns how many gateways are attached.
+    pub(super) fn attached(&self) -> usize {
+        self.attached.len()
+    }
+
     /// Returns the links to those who get a mail. Who is not attached has no
     /// requests and gets none.
     pub(super) fn recipients(&self, to: &Recipients, from: &Slot) -> Vec<L> {
