@@ -2,13 +2,18 @@
 //! an example to copy from.
 
 mod add;
+mod clock;
 mod countdown;
 mod echo;
+mod meet;
 mod time;
+mod welcome;
+mod zone;
 
 use conduit_server::{InvalidServer, Toolbox};
 
-/// Makes the demo server: `echo`, `add`, `countdown` and `time`.
+/// Makes the demo server: the tools `echo`, `add`, `countdown` and `time`, a text to
+/// read, the time in each time zone as a resource, and the prompt `meet`.
 ///
 /// # Errors
 ///
@@ -20,12 +25,15 @@ pub fn server() -> Result<Toolbox, InvalidServer> {
         .instructions(
             "Small tools to try a connection with: `echo` repeats a message, `add` adds two \
              numbers, `countdown` reports progress and can be cancelled, `time` tells the time \
-             in any time zone.",
+             in any time zone. The resource `demo://welcome` says what else there is.",
         )
         .tool(echo::tool())
         .tool(add::tool())
         .tool(countdown::tool())
         .tool(time::tool())
+        .resource(welcome::resource())
+        .template(clock::template())
+        .prompt(meet::prompt())
         .build()
 }
 
@@ -36,20 +44,42 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_tool_is_introduced_to_people_and_models() {
+    fn everything_is_introduced_to_people_and_models() {
         let server = server().expect("no mistake");
+        let catalog = server.catalog();
+        let entries = catalog.entries();
 
-        let names: Vec<_> = server
-            .tools()
+        let names: Vec<_> = entries
+            .tools
             .iter()
             .map(|entry| entry.definition.name.as_str())
             .collect();
         assert_eq!(names, ["echo", "add", "countdown", "time"]);
-        for entry in server.tools() {
+        for entry in &entries.tools {
             let definition = &entry.definition;
             assert!(definition.title.is_some(), "{definition:?}");
             assert!(definition.description.is_some(), "{definition:?}");
             assert!(definition.annotations.is_some(), "{definition:?}");
         }
+        let welcome = &entries.resources[0].definition;
+        let clock = &entries.templates[0].definition;
+        let meet = &entries.prompts[0].definition;
+        for introduced in [
+            (&welcome.title, &welcome.description),
+            (&clock.title, &clock.description),
+            (&meet.title, &meet.description),
+        ] {
+            assert!(matches!(introduced, (Some(_), Some(_))), "{introduced:?}");
+        }
+        let arguments: Vec<_> = meet
+            .arguments
+            .iter()
+            .map(|argument| (argument.name.as_str(), argument.required))
+            .collect();
+        assert_eq!(
+            arguments,
+            [("there", true), ("here", false), ("topic", false)]
+        );
+        assert!(server.offers().completions);
     }
 }

@@ -55,8 +55,8 @@ pub use self::identity::build_id;
 pub use self::link::{CallError, Lane, Link, SendError};
 pub use self::links::{Error, Links, Options};
 pub use self::message::{
-    Answer, FromHub, FromStore, Hello, Mail, Message, Recipients, Refusal, SessionRecord, ShardMap,
-    ToChild, ToHub, ToStore, ToSupervisor,
+    Answer, FromHub, FromStore, Hello, Mail, Message, Recipients, Refusal, Replay, SessionRecord,
+    ShardMap, Subject, ToChild, ToHub, ToStore, ToSupervisor, Topic,
 };
 pub use self::shard::owner;
 pub use self::slot::{NotASlot, Role, Slot};

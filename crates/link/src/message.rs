@@ -103,12 +103,82 @@ pub enum ToHub {
         /// Receipts that come later than this do not count, in milliseconds.
         deadline_ms: u64,
     },
+    /// Call: this gateway wants to hear of these topics, until the connection ends.
+    /// [`Answer::Done`], or [`Refusal::Full`] and then of none of them.
+    Register {
+        /// Which.
+        topics: Vec<Topic>,
+    },
+    /// Call: this gateway no longer wants to hear of these topics. [`Answer::Done`].
+    Unregister {
+        /// Which.
+        topics: Vec<Topic>,
+    },
+    /// Call: this gateway has registered all that it wants to hear of, after its
+    /// link came up. [`Answer::Settled`].
+    Settle,
+    /// Call: tell all gateways that registered the topic that it has changed, the
+    /// sender too. [`Answer::Receipts`] once they have noted it.
+    Publish {
+        /// What has changed.
+        topic: Topic,
+        /// Receipts that come later than this do not count, in milliseconds.
+        deadline_ms: u64,
+    },
+}
+
+/// Something that clients ask to hear of.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Topic {
+    /// The server that it belongs to (R37).
+    pub server: String,
+    /// What of the server.
+    pub subject: Subject,
+}
+
+/// What of a server can change.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Subject {
+    /// The list of tools.
+    Tools,
+    /// The list of prompts.
+    Prompts,
+    /// The lists of resources and of templates.
+    Resources,
+    /// What is in the resource of this URI.
+    Resource(String),
+}
+
+impl Topic {
+    /// Returns the key whose shard owns this topic.
+    #[must_use]
+    pub fn key(&self) -> String {
+        let Self { server, subject } = self;
+        match subject {
+            Subject::Tools => format!("{server} tools"),
+            Subject::Prompts => format!("{server} prompts"),
+            Subject::Resources => format!("{server} resources"),
+            Subject::Resource(uri) => format!("{server} resource {uri}"),
+        }
+    }
+
+    /// Returns about how many bytes it has in a frame.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        const AROUND: usize = 16;
+        let uri = match &self.subject {
+            Subject::Tools | Subject::Prompts | Subject::Resources => 0,
+            Subject::Resource(uri) => uri.len(),
+        };
+        AROUND + self.server.len() + uri
+    }
 }
 
 /// Who gets a mail.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Recipients {
-    /// The gateway in this slot.
+    /// The gateway in this slot. The sender gets that gateway's own answer, or
+    /// [`Answer::Receipts`] with one missing.
     One(Slot),
     /// Every gateway but the sender.
     Others,
@@ -133,6 +203,20 @@ pub enum Mail {
         /// The client's reason, already cleaned.
         reason: Option<String>,
     },
+    /// A client wants what is left of a response stream that the receiver holds.
+    /// Waits for the event for at most the patience; [`Answer::Replay`].
+    Resume {
+        /// The session whose stream it is.
+        session: String,
+        /// The stream.
+        stream: Uuid,
+        /// The number of the last event that the client has.
+        after: u64,
+        /// How many bytes of the next event were sent already.
+        offset: u64,
+        /// The longest that the receiver waits for an event, in milliseconds.
+        patience_ms: u64,
+    },
 }
 
 impl Mail {
@@ -141,8 +225,29 @@ impl Mail {
     pub fn key(&self) -> &str {
         match self {
             Self::Find { scope, .. } | Self::Cancel { scope, .. } => scope,
+            Self::Resume { session, .. } => session,
         }
     }
+}
+
+/// What is next on a stream that goes on at another gateway.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Replay {
+    /// There is no such stream, or no more.
+    Unknown,
+    /// Nothing yet; ask again.
+    Wait,
+    /// A message, or a part of one.
+    Event {
+        /// Its number on the stream.
+        number: u64,
+        /// As much of it as fits into a frame.
+        part: ByteBuf,
+        /// Whether there is more of it.
+        more: bool,
+    },
+    /// The stream has ended behind the last event.
+    End,
 }
 
 /// What a hub asks of a gateway.
@@ -154,6 +259,12 @@ pub enum FromHub {
         from: Slot,
         /// What it says.
         mail: Mail,
+    },
+    /// Call: this topic has changed. [`Answer::Receipt`], taken if somebody here
+    /// listens to it.
+    Changed {
+        /// What.
+        topic: Topic,
     },
 }
 
@@ -174,6 +285,17 @@ pub enum ToStore {
         id: Uuid,
         /// The MCP log level, such as `warning`.
         level: String,
+    },
+    /// A session wants to hear of a resource, or no longer. [`Answer::Session`] with
+    /// the new record; the other gateways have taken note before. [`Refusal::Full`]
+    /// when it hears of as many as it may.
+    SubscribeSession {
+        /// Which.
+        id: Uuid,
+        /// The resource.
+        uri: String,
+        /// Whether it wants to hear of it.
+        on: bool,
     },
     /// These sessions were used since the last such message. [`Answer::Done`].
     TouchSessions {
@@ -217,6 +339,8 @@ pub struct SessionRecord {
     pub client: ByteBuf,
     /// The lowest log level that it gets, if it ever set one.
     pub level: Option<String>,
+    /// The resources that it wants to hear of, in the order of the alphabet.
+    pub subscriptions: Vec<String>,
 }
 
 /// The answers to calls.
@@ -245,6 +369,14 @@ pub enum Answer {
         /// Gateways that did not answer in time.
         missing: u16,
     },
+    /// What a gateway registered is complete.
+    Settled {
+        /// Whether a change may have been told while something was not registered:
+        /// then all of it has to count as changed.
+        missed: bool,
+    },
+    /// What is next on a stream.
+    Replay(Replay),
     /// It could not be done.
     Refused(Refusal),
 }

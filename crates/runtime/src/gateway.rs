@@ -511,6 +511,7 @@ fn hub_receiver(sweeper: Seat<cancellation::Message>) -> Receiver {
                 reason,
                 answerer,
             },
+            Mail::Resume { .. } => return,
         };
         if sweeper.cast(message).is_err() {
             debug!("the registry is restarting, a cancel is lost");

@@ -18,7 +18,7 @@ use serde_json::value::RawValue;
 pub struct Arguments(Bytes);
 
 /// What a handler takes that takes no arguments; any are refused.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NoArguments {}
 
@@ -80,5 +80,16 @@ impl JsonSchema for Arguments {
 
     fn json_schema(_generator: &mut SchemaGenerator) -> Schema {
         json_schema!({"type": "object"})
+    }
+}
+
+/// As short as it can be said (C-TYPE-12).
+impl JsonSchema for NoArguments {
+    fn schema_name() -> Cow<'static, str> {
+        "NoArguments".into()
+    }
+
+    fn json_schema(_generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "object", "additionalProperties": false})
     }
 }

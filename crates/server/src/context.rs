@@ -10,11 +10,14 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Emission, Emit};
+use crate::{Changes, Emission, Emit};
 
 /// One call, as its callback sees it. Cloning is cheap.
 #[derive(Clone)]
-pub struct Context(Arc<ContextParts>);
+pub struct Context {
+    call: Arc<ContextParts>,
+    changes: Changes,
+}
 
 /// What the runtime makes a [`Context`] of.
 pub struct ContextParts {
@@ -50,66 +53,75 @@ impl Context {
     /// Makes the context of one call.
     #[must_use]
     pub fn new(parts: ContextParts) -> Self {
-        Self(Arc::new(parts))
+        Self {
+            call: Arc::new(parts),
+            changes: Changes::default(),
+        }
+    }
+
+    /// Lets the callback publish what has changed.
+    #[must_use]
+    pub fn with_changes(self, changes: Changes) -> Self {
+        Self { changes, ..self }
     }
 
     /// Returns which of the two ways of speaking the client uses. A tool rarely
     /// needs it: its answers fit both.
     #[must_use]
     pub fn era(&self) -> Era {
-        self.0.era
+        self.call.era
     }
 
     /// Returns the revision of the protocol, such as `2026-07-28`, unless the
     /// client named none.
     #[must_use]
     pub fn version(&self) -> Option<&str> {
-        self.0.version.as_deref()
+        self.call.version.as_deref()
     }
 
     /// Returns the legacy session, if the call belongs to one.
     #[must_use]
     pub fn session(&self) -> Option<&str> {
-        self.0.session.as_deref()
+        self.call.session.as_deref()
     }
 
     /// Returns on whose behalf the call is made, if that is known.
     #[must_use]
     pub fn principal(&self) -> Option<&str> {
-        self.0.principal.as_deref()
+        self.call.principal.as_deref()
     }
 
     /// Returns the client's name for the call. Two clients may choose the same.
     #[must_use]
     pub fn request_id(&self) -> &RequestId {
-        &self.0.request_id
+        &self.call.request_id
     }
 
     /// Returns what the client says it is, such as `{"name":"x","version":"1"}`.
     /// Nobody has checked it.
     #[must_use]
     pub fn client_info(&self) -> Option<&RawValue> {
-        self.0.client_info.as_deref()
+        self.call.client_info.as_deref()
     }
 
     /// Returns the trace that the client asks to be continued.
     #[must_use]
     pub fn trace(&self) -> &TraceContext {
-        &self.0.trace
+        &self.call.trace
     }
 
     /// Returns the token with which the client asked for progress. Whoever only
     /// wants to report some calls [`progress`](Self::progress).
     #[must_use]
     pub fn progress_token(&self) -> Option<&ProgressToken> {
-        self.0.progress_token.as_ref()
+        self.call.progress_token.as_ref()
     }
 
     /// Tells whether anybody still waits for the result. A blocking tool asks this
     /// now and then.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
-        self.0.token.is_cancelled()
+        self.call.token.is_cancelled()
     }
 
     /// Waits until nobody waits for the result any more.
@@ -118,7 +130,7 @@ impl Context {
     ///
     /// Safe.
     pub async fn cancelled(&self) {
-        self.0.token.cancelled().await;
+        self.call.token.cancelled().await;
     }
 
     /// Waits for `work`, unless the call is cancelled first; `work` is then dropped.
@@ -131,7 +143,7 @@ impl Context {
     ///
     /// As safe as `work`.
     pub async fn unless_cancelled<T>(&self, work: impl Future<Output = T>) -> Result<T, Cancelled> {
-        self.0
+        self.call
             .token
             .run_until_cancelled(work)
             .await
@@ -171,7 +183,7 @@ impl Context {
     /// Writes a line to the client's log, if the client wants lines of this level:
     /// `logger` is what speaks, `data` a text or any other JSON. Never blocks.
     pub fn log(&self, level: LogLevel, logger: Option<&str>, data: impl Into<Value>) {
-        if let Some(emit) = &self.0.emit {
+        if let Some(emit) = &self.call.emit {
             emit.emit(Emission::Log {
                 level,
                 logger: logger.map(str::to_owned),
@@ -181,9 +193,18 @@ impl Context {
     }
 }
 
+/// What it can tell others.
+impl Context {
+    /// Returns what to tell clients with that something of the server has changed.
+    #[must_use]
+    pub const fn changes(&self) -> &Changes {
+        &self.changes
+    }
+}
+
 impl fmt::Debug for Context {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        self.call.fmt(f)
     }
 }
 
@@ -203,7 +224,10 @@ impl fmt::Debug for ContextParts {
 
 impl Context {
     fn progress_emit(&self) -> Option<&Arc<dyn Emit>> {
-        self.0.progress_token.as_ref().and(self.0.emit.as_ref())
+        self.call
+            .progress_token
+            .as_ref()
+            .and(self.call.emit.as_ref())
     }
 }
 

@@ -1,14 +1,14 @@
 //! What an author of a server writes against.
 //!
-//! A [`Server`] has tools. Most are a [`Toolbox`]: functions with typed arguments,
-//! whose JSON Schema is listed and enforced. Whoever needs more implements the
-//! trait. Answers fit both eras of the protocol: an author never asks which one a
-//! client speaks.
+//! A [`Server`] has tools, resources and prompts. Most are a [`Toolbox`]: functions
+//! with typed arguments, whose JSON Schema is listed and enforced. Whoever needs more
+//! implements the trait. Answers fit both eras of the protocol: an author never asks
+//! which one a client speaks.
 //!
 //! ```
 //! use conduit_server::schemars::JsonSchema;
 //! use conduit_server::serde::Deserialize;
-//! use conduit_server::{Context, Toolbox, tool};
+//! use conduit_server::{Context, Toolbox, prompt, resource, template, tool};
 //!
 //! #[derive(Deserialize, JsonSchema)]
 //! struct Greet {
@@ -22,6 +22,11 @@
 //!
 //! let server = Toolbox::builder("greeter", "1.0.0")
 //!     .tool(tool("greet", "Greets somebody", greet).read_only(true))
+//!     .prompt(prompt("hello", "Asks for a greeting", greet).suggest("name", ["Ada", "Alan"]))
+//!     .resource(resource("text://motto", "motto", |_| async { "Be kind." }))
+//!     .template(template("user://{id}", "user", |id: u64, _| async move {
+//!         (id == 7).then(|| "James")
+//!     }))
 //!     .build()?;
 //! # Ok::<(), conduit_server::InvalidServer>(())
 //! ```
@@ -33,47 +38,93 @@
 //! function returns arrives as it is. An answer that breaks the tool's own output
 //! schema is an internal error without detail.
 //!
+//! The results of resources, prompts and completions know no failure: there it is an
+//! internal error with the function's text. A prompt without a required argument is
+//! refused. A function that finds nothing to read returns `None`.
+//!
+//! # A server that changes
+//!
+//! An [`Editor`] adds and removes things while they are served, and tells clients;
+//! [`Changes`] tells them of anything else, such as a resource with new contents.
+//!
 //! # Bounds
 //!
 //! A schema has at most 64 KiB and 64 levels, refers to nothing outside of itself,
 //! and is compiled once. Arguments have at most 127 levels; at most 20 violations
 //! are listed. An integer that does not fit into 64 bits is refused, never rounded
-//! (R35).
+//! (R35). At most 100 values are suggested at once.
 //!
 //! Deliberately not here: threads, permits, deadlines and panics. They are the
-//! runtime's, which reads a tool's [`Policy`].
+//! runtime's, which reads the [`Policy`] of what it runs.
 
 mod answer;
 mod arguments;
+mod catalog;
+mod changes;
+mod completion;
+mod contents;
 mod context;
 mod contract;
+mod edit;
+mod editor;
 mod emission;
+mod entry;
+mod files;
 mod input;
+mod invalid_server;
+mod messages;
+mod offers;
+mod prompt;
+mod prompt_arguments;
 mod refusal;
+mod resource;
 mod scan;
 mod schema;
 mod server;
+mod template;
+mod texts;
 mod tool;
 mod toolbox;
+#[cfg(test)]
+mod trial;
 mod typed;
+mod uri_template;
 mod violation;
 mod work;
 
 pub use conduit_protocol::{
-    Annotations, CacheHints, CacheScope, Code as WireCode, Content, Era, Icon, Implementation,
-    InvalidTool, InvalidToolName, Lists, LogLevel, MediaBlock, Meta, Outcome, ProgressToken,
-    RequestId, ResourceBlock, ResourceContents, ResourceLink, Resources, Role, ServerCapabilities,
-    TextBlock, Theme, Tool, ToolAnnotations, ToolName, ToolResult, TraceContext, WireError,
+    Annotations, CacheHints, CacheScope, Code as WireCode, Completion, Content, Era, Icon,
+    Implementation, InvalidTool, InvalidToolName, Lists, LogLevel, MediaBlock, Meta, Outcome,
+    ProgressToken, Prompt, PromptArgument, PromptMessage, PromptResult, ReadResult, Reference,
+    RequestId, Resource, ResourceBlock, ResourceContents, ResourceLink, ResourceTemplate,
+    Resources, Role, ServerCapabilities, TextBlock, Theme, Tool, ToolAnnotations, ToolName,
+    ToolResult, TraceContext, WireError,
 };
 pub use {schemars, serde, serde_json};
 
 pub use crate::answer::{IntoOutcome, Json};
 pub use crate::arguments::{Arguments, NoArguments};
+pub use crate::catalog::{Catalog, Entries, Listing, Listings};
+pub use crate::changes::{Change, Changes, Publish, Published};
+pub use crate::completion::{CompletionRequest, IntoCompletion};
+pub use crate::contents::IntoContents;
 pub use crate::context::{Cancelled, Context, ContextParts};
+pub use crate::edit::Edit;
+pub use crate::editor::Editor;
 pub use crate::emission::{Emission, Emit};
-pub use crate::refusal::{IntoRefusal, ToolError};
+pub use crate::entry::{PromptEntry, Requested, ResourceEntry, TemplateEntry, ToolEntry};
+pub use crate::files::files;
+pub use crate::invalid_server::InvalidServer;
+pub use crate::messages::IntoMessages;
+pub use crate::offers::Offers;
+pub use crate::prompt::{PromptBuilder, blocking_prompt, prompt};
+pub use crate::prompt_arguments::PromptArguments;
+pub use crate::refusal::{Answer, IntoRefusal, ToolError};
+pub use crate::resource::{ResourceBuilder, blocking_resource, resource};
 pub use crate::schema::InvalidSchema;
-pub use crate::server::{IntoServer, Server, ToolEntry};
+pub use crate::server::{IntoServer, Server};
+pub use crate::template::{TemplateBuilder, blocking_template, template};
 pub use crate::tool::{ToolBuilder, blocking_tool, raw_blocking_tool, raw_tool, tool};
-pub use crate::toolbox::{InvalidServer, Toolbox, ToolboxBuilder};
-pub use crate::work::{Policy, Run, Work};
+pub use crate::toolbox::{Toolbox, ToolboxBuilder};
+pub use crate::uri_template::{BrokenEscape, InvalidUri, UriTemplate};
+pub use crate::work::{Job, Policy, Run, Work};

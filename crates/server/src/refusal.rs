@@ -3,16 +3,19 @@
 use std::borrow::Cow;
 use std::error::Error;
 
-use conduit_protocol::{Outcome, ToolResult, WireError};
+use conduit_protocol::{
+    Code, Completion, Outcome, PromptResult, ReadResult, Shaped, ToolResult, WireError,
+};
 
 use crate::Cancelled;
 
-/// Why a tool could not do what it was asked.
+/// Why a callback could not do what it was asked.
 ///
-/// Usually a text: it becomes a result with `isError: true`, which a model reads
-/// and can act on. So say what to do better. Any [`Error`] turns into
-/// one by `?`, with its own sentence and not that of its causes; map it first where
-/// that sentence is nobody's business.
+/// Usually a text. Of a tool it becomes a result with `isError: true`, which a model
+/// reads and can act on. So say what to do better. Of a resource, a prompt or a
+/// completion, whose results know no failure, it becomes an internal error with that
+/// text. Any [`Error`] turns into one by `?`, with its own sentence and not that of its
+/// causes; map it first where that sentence is nobody's business.
 ///
 /// ```
 /// use conduit_server::ToolError;
@@ -30,14 +33,20 @@ use crate::Cancelled;
 #[derive(Debug)]
 pub struct ToolError(Kind);
 
-/// What may stand in the `Err` of a handler's result.
-pub trait IntoRefusal {
+/// What may stand in the `Err` of the result of a callback that answers with `T`.
+pub trait IntoRefusal<T = ToolResult> {
     /// Turns it into what the client gets.
-    fn into_refusal(self) -> Outcome;
+    fn into_refusal(self) -> Outcome<T>;
+}
+
+/// What a callback answers with, and what its failure looks like.
+pub trait Answer: Shaped + Send + Sized + 'static {
+    /// Turns the text of a failure into what the client gets (R14).
+    fn failure(text: Cow<'static, str>) -> Outcome<Self>;
 }
 
 impl ToolError {
-    /// Makes a failure of the tool's own, with a text that a model can act on.
+    /// Makes a failure of the callback's own, with a text that a model can act on.
     #[must_use]
     pub fn new(text: impl Into<Cow<'static, str>>) -> Self {
         Self(Kind::Own(text.into()))
@@ -57,42 +66,66 @@ impl<E: Error> From<E> for ToolError {
     }
 }
 
-impl IntoRefusal for ToolError {
-    fn into_refusal(self) -> Outcome {
+impl<T: Answer> IntoRefusal<T> for ToolError {
+    fn into_refusal(self) -> Outcome<T> {
         match self.0 {
-            Kind::Own(text) => ToolResult::failure(text).into(),
+            Kind::Own(text) => T::failure(text),
             Kind::Protocol(error) => error.into_refusal(),
         }
     }
 }
 
-impl IntoRefusal for WireError {
-    fn into_refusal(self) -> Outcome {
+impl<T> IntoRefusal<T> for WireError {
+    fn into_refusal(self) -> Outcome<T> {
         Outcome::Refused(self)
     }
 }
 
-impl IntoRefusal for String {
-    fn into_refusal(self) -> Outcome {
-        ToolResult::failure(self).into()
+impl<T: Answer> IntoRefusal<T> for String {
+    fn into_refusal(self) -> Outcome<T> {
+        T::failure(self.into())
     }
 }
 
-impl IntoRefusal for &'static str {
-    fn into_refusal(self) -> Outcome {
-        ToolResult::failure(self).into()
+impl<T: Answer> IntoRefusal<T> for &'static str {
+    fn into_refusal(self) -> Outcome<T> {
+        T::failure(self.into())
     }
 }
 
-impl IntoRefusal for Cancelled {
-    fn into_refusal(self) -> Outcome {
-        ToolResult::failure(self.to_string()).into()
+impl<T: Answer> IntoRefusal<T> for Cancelled {
+    fn into_refusal(self) -> Outcome<T> {
+        T::failure(self.to_string().into())
     }
 }
 
-impl IntoRefusal for std::convert::Infallible {
-    fn into_refusal(self) -> Outcome {
+impl<T> IntoRefusal<T> for std::convert::Infallible {
+    fn into_refusal(self) -> Outcome<T> {
         match self {}
+    }
+}
+
+impl Answer for ToolResult {
+    fn failure(text: Cow<'static, str>) -> Outcome<Self> {
+        Outcome::Complete(Self::failure(text))
+    }
+}
+
+impl Answer for ReadResult {
+    fn failure(text: Cow<'static, str>) -> Outcome<Self> {
+        internal(text)
+    }
+}
+
+impl Answer for PromptResult {
+    fn failure(text: Cow<'static, str>) -> Outcome<Self> {
+        internal(text)
+    }
+}
+
+impl Answer for Completion {
+    fn failure(text: Cow<'static, str>) -> Outcome<Self> {
+        internal(text)
     }
 }
 
@@ -102,4 +135,9 @@ impl IntoRefusal for std::convert::Infallible {
 enum Kind {
     Own(Cow<'static, str>),
     Protocol(WireError),
+}
+
+/// Source: M-RES-03, M-PROMPT-02.
+fn internal<T>(text: Cow<'static, str>) -> Outcome<T> {
+    Outcome::Refused(WireError::new(Code::INTERNAL_ERROR, text))
 }

@@ -2,11 +2,17 @@
 
 use std::fmt;
 
-use conduit_protocol::{CacheHints, Implementation, ServerCapabilities, Tool};
+use conduit_protocol::{
+    CacheHints, Completion, Implementation, Outcome, PromptResult, ReadResult, ServerCapabilities,
+    WireError,
+};
 
-use crate::{Arguments, Context, InvalidServer, Policy, Work};
+use crate::{
+    Arguments, Catalog, Changes, CompletionRequest, Context, InvalidServer, Job, Offers,
+    PromptArguments, ToolEntry, Work,
+};
 
-/// Something that can be asked for tools, and asked to run them.
+/// Something that has tools, resources and prompts, and can be asked for them.
 ///
 /// [`Toolbox`](crate::Toolbox) is one. All methods are called on the loop that
 /// serves the connections, so none may block, and what takes a while belongs into
@@ -26,29 +32,59 @@ pub trait Server: fmt::Debug + Send + Sync + 'static {
         None
     }
 
-    /// Returns all tools, in the order in which they are listed. Always the same.
-    fn tools(&self) -> &[ToolEntry];
+    /// Says what the server offers beyond that. Always the same; see
+    /// [`Offers::overlay`].
+    fn offers(&self) -> Offers {
+        Offers::default()
+    }
 
-    /// Says for how long the list of tools may be kept, and for whom; not at all
-    /// by default (R17).
+    /// Returns what the server has right now. Asked for with each request, so it has to
+    /// be at hand.
+    fn catalog(&self) -> Catalog;
+
+    /// Prepares a read; `None` when there is no such resource.
+    fn read_resource(&self, uri: &str, context: Context) -> Option<Job<ReadResult>> {
+        self.catalog().read_resource(uri, context)
+    }
+
+    /// Prepares a call of a prompt; `None` when there is no such prompt.
+    fn get_prompt(
+        &self,
+        name: &str,
+        arguments: PromptArguments,
+        context: Context,
+    ) -> Option<Job<PromptResult>> {
+        self.catalog().get_prompt(name, arguments, context)
+    }
+
+    /// Prepares a completion; `None` when there is nothing to suggest.
+    fn complete(&self, request: CompletionRequest, context: Context) -> Option<Job<Completion>> {
+        self.catalog().complete(request, context)
+    }
+
+    /// Hands over what the server publishes its changes with. Called once, in each
+    /// process that serves, before the first request.
+    fn attach(&self, changes: Changes) {
+        drop(changes);
+    }
+
+    /// Returns all tools, in the order in which they are listed. Always the same.
+    fn tools(&self) -> &[ToolEntry] {
+        &[]
+    }
+
+    /// Says for how long the list of tools may be kept, and for whom.
     fn tools_cache(&self) -> CacheHints {
-        CacheHints::default()
+        self.catalog().entries().listings.tools.cache
     }
 
     /// Prepares one call of the tool at this index of [`tools`](Self::tools).
-    ///
-    /// Nothing may be done before the work is run, not even the parsing of the
-    /// arguments, which nobody has checked.
-    fn call_tool(&self, tool: usize, arguments: Arguments, context: Context) -> Work;
-}
-
-/// A tool, and how its calls are to be treated.
-#[derive(Clone, Debug)]
-pub struct ToolEntry {
-    /// What lists show.
-    pub definition: Tool,
-    /// Where calls run, for how long, and how many at once.
-    pub policy: Policy,
+    fn call_tool(&self, tool: usize, arguments: Arguments, context: Context) -> Work {
+        match self.tools().get(tool) {
+            Some(entry) => entry.call(arguments, context),
+            None => Work::ready(Outcome::Refused(WireError::internal())),
+        }
+    }
 }
 
 /// What can become a server: a server, a toolbox that is not built yet, or the

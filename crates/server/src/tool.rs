@@ -1,9 +1,7 @@
 //! Tools made of functions.
 
 use std::fmt;
-use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::time::Duration;
 
 use conduit_protocol::{Icon, Meta, Tool, ToolAnnotations, ToolName};
 use schemars::JsonSchema;
@@ -13,6 +11,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use crate::contract::Contract;
 use crate::schema::Schema;
 use crate::typed::input_schema;
+use crate::work::policy_methods;
 use crate::{Arguments, Context, IntoOutcome, InvalidServer, Policy, Run, ToolEntry, Work};
 
 /// A tool that is to be added to a [`Toolbox`](crate::Toolbox), made by [`tool`] or
@@ -59,6 +58,11 @@ pub struct ToolBuilder {
 ///
 /// let divide = tool("divide", "Divides two integers", divide).read_only(true);
 /// ```
+///
+/// An argument on which proxies are to route goes into a header too, where it is
+/// checked against the body (M-HDR-06): annotate its field with
+/// `#[schemars(extend("x-mcp-header" = "Region"))]`. It has to be a text, an integer or
+/// a boolean; never annotate a secret.
 pub fn tool<A, F, R, O>(
     name: impl Into<String>,
     description: impl Into<String>,
@@ -181,44 +185,15 @@ impl ToolBuilder {
         self.icons.push(icon);
         self
     }
-}
 
-/// How the runtime treats it.
-impl ToolBuilder {
-    /// Runs the tool right on the loop that serves the connections: the fastest, for
-    /// what is small and never waits for anything. Whatever blocks there stops
-    /// every client of the process.
-    pub const fn inline(mut self) -> Self {
-        self.policy.run = Run::Inline;
-        self
-    }
-
-    /// Ends a call that takes longer; else the server's default holds.
-    pub const fn time_limit(mut self, limit: Duration) -> Self {
-        self.policy.time_limit = Some(limit);
-        self
-    }
-
-    /// Lets only so many calls run at once; else the server's default holds.
-    pub const fn concurrency(mut self, limit: NonZeroUsize) -> Self {
-        self.policy.concurrency = Some(limit);
-        self
-    }
-
-    /// Aborts a cancelled call that goes on for longer, or abandons its thread; else
-    /// it is [`Policy::DEFAULT_GRACE`].
-    pub const fn grace(mut self, grace: Duration) -> Self {
-        self.policy.grace = Some(grace);
-        self
-    }
-
-    /// Never aborts a cancelled call: it ends when it likes, and has to look at its
-    /// context to know when that should be.
-    pub const fn never_aborted(mut self) -> Self {
-        self.policy.grace = None;
+    /// Sets what else is known about it.
+    pub fn meta(mut self, meta: Meta) -> Self {
+        self.meta = Some(meta);
         self
     }
 }
+
+policy_methods!(ToolBuilder);
 
 impl fmt::Debug for ToolBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -232,7 +207,7 @@ impl fmt::Debug for ToolBuilder {
 // === Behind the handle ===
 
 /// A tool's function, whatever its types are.
-pub(crate) type Call = Box<dyn Fn(Arguments, Context) -> Work + Send + Sync>;
+type Call = Box<dyn Fn(Arguments, Context) -> Work + Send + Sync>;
 
 /// Makes the function, once it is known what it is held to.
 type Bind = Box<dyn FnOnce(Arc<Contract>) -> Call + Send>;
@@ -278,13 +253,17 @@ impl ToolBuilder {
     }
 
     /// Checks the tool, compiles its schemas and closes its function over them.
-    pub(crate) fn build(self) -> Result<(ToolEntry, Call), InvalidServer> {
+    pub(crate) fn build(self) -> Result<ToolEntry, InvalidServer> {
         let name = ToolName::new(&self.name)?;
         let input = |source| InvalidServer::InputSchema {
             tool: name.clone(),
             source,
         };
         let output = |source| InvalidServer::OutputSchema {
+            tool: name.clone(),
+            source,
+        };
+        let listed = |source| InvalidServer::Definition {
             tool: name.clone(),
             source,
         };
@@ -296,20 +275,17 @@ impl ToolBuilder {
                 None => None,
             },
         };
-        let mut definition = Tool::new(name, self.input_schema)?;
+        let mut definition = Tool::new(name.clone(), self.input_schema).map_err(listed)?;
         if let Some(schema) = self.output_schema {
-            definition = definition.with_output_schema(schema)?;
+            definition = definition.with_output_schema(schema).map_err(listed)?;
         }
         definition.title = self.title;
         definition.description = self.description;
         definition.annotations = self.annotations;
         definition.icons = self.icons;
         definition.meta = self.meta;
-        let entry = ToolEntry {
-            definition,
-            policy: self.policy,
-        };
-        Ok((entry, (self.bind)(Arc::new(contract))))
+        let call = (self.bind)(Arc::new(contract));
+        Ok(ToolEntry::new(definition, self.policy, call))
     }
 }
 

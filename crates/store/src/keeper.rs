@@ -80,6 +80,7 @@ impl Keeper {
             ToStore::LookSession { id } => Ok(self.look(id)),
             ToStore::OpenSession(record) => self.open(record).await,
             ToStore::SetSessionLevel { id, level } => self.set_level(id, level, asker).await,
+            ToStore::SubscribeSession { .. } => Ok(Answer::Refused(Refusal::Misplaced)),
             ToStore::TouchSessions { ids } => self.touch(&ids).await,
             ToStore::EndSession { id } => self.end(id).await,
         };
@@ -119,7 +120,7 @@ pub(crate) const fn operation(question: &ToStore) -> StoreOperation {
         ToStore::OpenSession(_) => StoreOperation::OpenSession,
         ToStore::LookSession { .. } => StoreOperation::LookSession,
         ToStore::SetSessionLevel { .. } => StoreOperation::SetSessionLevel,
-        ToStore::TouchSessions { .. } => StoreOperation::TouchSessions,
+        ToStore::SubscribeSession { .. } | ToStore::TouchSessions { .. } => StoreOperation::TouchSessions,
         ToStore::EndSession { .. } => StoreOperation::EndSession,
     }
 }
@@ -218,6 +219,8 @@ const fn outcome(answer: &Answer) -> StoreOutcome {
         | Answer::Probed
         | Answer::Metrics(_)
         | Answer::Receipt { .. }
+        | Answer::Settled { .. }
+        | Answer::Replay(_)
         | Answer::Receipts { .. } => StoreOutcome::Ok,
     }
 }

@@ -1,10 +1,13 @@
-//! Tools that take their time: one that can be cancelled, one that cannot.
+//! Tools that take their time: one that can be cancelled, one that cannot, and one
+//! that talks all the while.
 
+use std::future::poll_fn;
+use std::task::Poll;
 use std::time::Duration;
 
 use conduit::schemars::JsonSchema;
 use conduit::serde::Deserialize;
-use conduit::{Cancelled, Context, ToolBuilder, blocking_tool, tool};
+use conduit::{Cancelled, Context, LogLevel, ToolBuilder, blocking_tool, tool};
 
 /// How long `slow_blocking` may go on after a cancel, before it is abandoned.
 const GRACE: Duration = Duration::from_millis(100);
@@ -18,7 +21,15 @@ pub(crate) struct Wait {
     seconds: f64,
 }
 
-pub(crate) fn tools() -> [ToolBuilder; 2] {
+#[derive(Deserialize, JsonSchema)]
+#[serde(crate = "conduit::serde")]
+#[schemars(crate = "conduit::schemars")]
+struct Steps {
+    /// How many.
+    n: u32,
+}
+
+pub(crate) fn tools() -> [ToolBuilder; 3] {
     [
         tool("slow", "Waits, unless it is cancelled.", slow).read_only(true),
         blocking_tool(
@@ -28,6 +39,12 @@ pub(crate) fn tools() -> [ToolBuilder; 2] {
         )
         .read_only(true)
         .grace(GRACE),
+        tool(
+            "steps",
+            "Reports progress at each step, and writes two lines to the log.",
+            steps,
+        )
+        .read_only(true),
     ]
 }
 
@@ -50,4 +67,29 @@ async fn slow(arguments: Wait, context: Context) -> Result<String, Cancelled> {
 fn slow_blocking(arguments: Wait, _context: Context) -> String {
     std::thread::sleep(arguments.duration());
     format!("blocked for {} s", arguments.seconds)
+}
+
+async fn steps(arguments: Steps, context: Context) -> &'static str {
+    let total = f64::from(arguments.n);
+    for step in 1..=arguments.n {
+        context.progress(f64::from(step), Some(total), None);
+        if context.unless_cancelled(let_others_run()).await.is_err() {
+            return "cancelled";
+        }
+    }
+    context.log(LogLevel::Debug, Some("steps"), "all steps are done");
+    context.log(LogLevel::Error, Some("steps"), "nothing is left to do");
+    "ok"
+}
+
+async fn let_others_run() {
+    let mut have_run = false;
+    poll_fn(|context| {
+        if std::mem::replace(&mut have_run, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }

@@ -299,6 +299,7 @@ impl Exchange<'_> {
             capabilities: bytes(params.capabilities.as_json()),
             client: bytes(params.client_info.get()),
             level: None,
+            subscriptions: Vec::new(),
         };
         let mut reply = MessageReply::new(200, message);
         reply.session = Some(record.id);

@@ -1,16 +1,16 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use conduit_protocol::{Content, Era, RequestId, Tool, TraceContext};
+use conduit_protocol::{Content, InvalidTool, Lists, Tool, ToolName};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 
 use super::*;
+use crate::trial::{context, run};
 use crate::{
-    ContextParts, Json, NoArguments, Policy, Run, ToolError, blocking_tool, raw_tool, tool,
+    InvalidSchema, Json, NoArguments, Policy, Run, ToolError, blocking_tool, prompt, raw_tool, tool,
 };
 
 #[derive(Deserialize, JsonSchema)]
@@ -37,27 +37,9 @@ fn nothing(name: &str) -> ToolBuilder {
     tool(name, "Does nothing", |_: NoArguments, _| async {})
 }
 
-fn context() -> Context {
-    Context::new(ContextParts {
-        era: Era::Modern,
-        version: None,
-        session: None,
-        principal: None,
-        request_id: RequestId::from(1),
-        client_info: None,
-        trace: TraceContext::default(),
-        progress_token: None,
-        token: CancellationToken::new(),
-        emit: None,
-    })
-}
-
 async fn call(toolbox: &Toolbox, tool: usize, arguments: &str) -> Outcome {
     let arguments = Arguments::new(Bytes::copy_from_slice(arguments.as_bytes()));
-    match toolbox.call_tool(tool, arguments, context()) {
-        Work::Async(future) => future.await,
-        Work::Blocking(closure) => closure(),
-    }
+    run(toolbox.call_tool(tool, arguments, context())).await
 }
 
 #[track_caller]
@@ -126,6 +108,10 @@ async fn a_tool_without_arguments_refuses_any() {
         .build()
         .expect("a toolbox");
 
+    assert_eq!(
+        toolbox.tools()[0].definition.input_schema().get(),
+        r#"{"additionalProperties":false,"type":"object"}"#
+    );
     assert!(text(&call(&toolbox, 0, r#"{"a":1}"#).await).contains("- /a: is not expected"));
     assert!(matches!(
         call(&toolbox, 0, "{}").await,
@@ -177,7 +163,7 @@ fn a_tool_says_how_it_is_to_be_treated() {
             nothing("own")
                 .inline()
                 .time_limit(second)
-                .concurrency(std::num::NonZeroUsize::MIN)
+                .concurrency(NonZeroUsize::MIN)
                 .grace(second),
         )
         .tool(blocking_tool("blocking", "Blocks", |_: NoArguments, _| ()).never_aborted())
@@ -192,7 +178,7 @@ fn a_tool_says_how_it_is_to_be_treated() {
             &Policy {
                 run: Run::Inline,
                 time_limit: Some(second),
-                concurrency: Some(std::num::NonZeroUsize::MIN),
+                concurrency: Some(NonZeroUsize::MIN),
                 grace: Some(second),
             },
             &Policy {
@@ -304,4 +290,73 @@ async fn an_index_that_no_tool_has_is_our_fault() {
     let toolbox = Toolbox::builder("test", "1").build().expect("a toolbox");
 
     assert!(matches!(call(&toolbox, 7, "{}").await, Outcome::Refused(_)));
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[expect(dead_code, reason = "only its schema is looked at")]
+struct Routed {
+    #[schemars(extend("x-mcp-header" = "Region"))]
+    region: String,
+}
+
+#[test]
+fn an_argument_may_go_into_a_header_too() {
+    let toolbox = Toolbox::builder("test", "1")
+        .tool(tool("near", "", |_: Routed, _| async {}))
+        .build()
+        .expect("a toolbox");
+
+    let schema = toolbox.tools()[0].definition.input_schema().get();
+    assert!(schema.contains(r#""x-mcp-header":"Region""#), "{schema}");
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[expect(dead_code, reason = "only its schema is looked at")]
+struct Misrouted {
+    #[schemars(extend("x-mcp-header" = "Region"))]
+    region: Vec<String>,
+}
+
+#[test]
+fn an_argument_that_fits_into_no_header_is_refused() {
+    let mistake = refused([tool("near", "", |_: Misrouted, _| async {})]);
+
+    assert!(
+        matches!(
+            mistake,
+            InvalidServer::Definition {
+                source: InvalidTool::HeaderType { .. },
+                ..
+            }
+        ),
+        "{mistake}"
+    );
+}
+
+#[test]
+fn a_toolbox_offers_what_it_has_and_what_its_author_says() {
+    let ask = || prompt("a", "", |_: NoArguments, _| async { "x" }).optional("b", "");
+    let offers = |builder: ToolboxBuilder| builder.build().expect("a toolbox").offers();
+    let builder = || Toolbox::builder("test", "1");
+
+    assert_eq!(offers(builder().prompt(ask())), Offers::default());
+    assert_eq!(
+        offers(
+            builder()
+                .prompt(ask().suggest("b", ["c"]))
+                .logging()
+                .resource_updates()
+                .list_changes()
+        ),
+        Offers {
+            completions: true,
+            logging: true,
+            subscribe: true,
+            lists: Lists { list_changed: true },
+        }
+    );
+    assert!(
+        offers(builder().when_served(drop)).lists.list_changed,
+        "what can be edited may change"
+    );
 }

@@ -50,6 +50,7 @@ pub(crate) fn session(number: u128) -> SessionRecord {
         capabilities: ByteBuf::from(br#"{"roots":{}}"#),
         client: ByteBuf::from([0, 255]),
         level: None,
+        subscriptions: Vec::new(),
     }
 }
 

@@ -241,5 +241,6 @@ fn record(row: &Row<'_>) -> rusqlite::Result<SessionRecord> {
         capabilities: ByteBuf::from(row.get::<_, Vec<u8>>(4)?),
         client: ByteBuf::from(row.get::<_, Vec<u8>>(5)?),
         level: row.get(6)?,
+        subscriptions: Vec::new(),
     })
 }
