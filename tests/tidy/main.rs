@@ -5,6 +5,7 @@
     reason = "a test package: what is missing fails the test"
 )]
 
+mod acceptance;
 mod config_files;
 mod dashboards;
 mod docs;

@@ -51,7 +51,7 @@ pub(crate) fn packages() -> Vec<Package> {
             manifest: parse(&format!("{folder}/Cargo.toml")),
             folder,
         })
-        // A package that is a workspace of its own is an author's, not ours.
+        // A package that is a workspace of its own has rules of its own.
         .filter(|package| !package.manifest.contains_key("workspace"))
         .collect()
 }

@@ -38,7 +38,11 @@ pub(crate) enum Command {
     /// Starts all processes and serves until told to stop (the default)
     Up,
     /// Serves one client on standard input and output, in this process alone
-    Stdio,
+    Stdio {
+        /// Which server, where there are several
+        #[arg(long, value_name = "NAME")]
+        server: Option<String>,
+    },
     /// Prints every setting with its value and where it comes from
     Config,
     /// Explains an error code, or lists them all
@@ -174,7 +178,7 @@ impl Command {
 
     const fn child(&self) -> Option<(&Child, Role)> {
         match self {
-            Self::Up | Self::Stdio | Self::Config | Self::Explain { .. } => None,
+            Self::Up | Self::Stdio { .. } | Self::Config | Self::Explain { .. } => None,
             Self::Gateway(child) => Some((child, Role::Gateway)),
             Self::Hub(child) => Some((child, Role::Hub)),
             Self::Store(child) => Some((child, Role::Store)),

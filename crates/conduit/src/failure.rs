@@ -41,6 +41,15 @@ impl Failure {
         }
     }
 
+    /// The command line names no server of this program, where it has to.
+    pub(crate) fn unknown_server(cause: Box<dyn Error + Send + Sync>) -> Self {
+        Self {
+            code: Code::USAGE,
+            attempt: "cannot tell which server is meant",
+            cause,
+        }
+    }
+
     /// Something of the supervisor failed while `attempt` was made.
     pub(crate) fn at(attempt: &'static str) -> impl FnOnce(conduit_supervisor::Error) -> Self {
         move |cause| Self {

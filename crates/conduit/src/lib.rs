@@ -31,13 +31,21 @@ mod command;
 pub mod demo;
 mod exit;
 mod failure;
+mod handler;
 mod panics;
 mod role;
+mod servers;
 
 use std::process::ExitCode;
-use std::sync::Arc;
 
 pub use conduit_server::*;
+
+pub use conduit_http::{Front, warp};
+pub use conduit_runtime::{Accepts, Event, Events, Head, MessageReply, Reply};
+pub use {conduit_protocol as protocol, conduit_telemetry as telemetry};
+
+pub use self::handler::{Handler, NotStarted};
+pub use self::servers::{InvalidServers, Servers};
 
 use self::args::{Args, Command, Program};
 use self::failure::Failure;
@@ -52,36 +60,47 @@ use self::failure::Failure;
 /// an address in use, 70 for a fault of ours or of the server, 73 for a state
 /// directory or a database that cannot be used, 75 if another instance holds it, and
 /// 78 for a wrong configuration.
-pub fn run(server: impl IntoServer) -> ExitCode {
+pub fn run(server: impl IntoServer + 'static) -> ExitCode {
+    run_several(Servers::new().with(server))
+}
+
+/// Runs this process in the role that its arguments name, for several servers, each at
+/// `/NAME/mcp`. Else as [`run`].
+///
+/// ```no_run
+/// use conduit::{Servers, Toolbox};
+///
+/// fn main() -> std::process::ExitCode {
+///     let servers = Servers::new()
+///         .with(Toolbox::builder("files", "1.0.0"))
+///         .with(Toolbox::builder("mail", "1.0.0"));
+///     conduit::run_several(servers)
+/// }
+/// ```
+#[must_use]
+pub fn run_several(servers: Servers) -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().collect();
     let program = Program::of(&arguments);
     let args = match Args::read(&program, &arguments) {
         Ok(args) => args,
         Err(message) => return exit::usage(&message),
     };
-    // Hubs and the store never build it: a hundred schemas are compiled for nothing.
-    let server = || {
-        server
-            .into_server()
-            .map(|server| Arc::new(server) as Arc<dyn Server>)
-            .map_err(Failure::server)
-    };
-    match obey(&program, &args, server) {
+    match obey(&program, &args, servers) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) if args.command.is_child() => exit::report_child(&program, &failure),
         Err(failure) => exit::report(&program, &failure),
     }
 }
 
-fn obey(
-    program: &Program,
-    args: &Args,
-    server: impl FnOnce() -> Result<Arc<dyn Server>, Failure>,
-) -> Result<(), Failure> {
+/// Hubs and the store never build a server: a hundred schemas are compiled for nothing.
+fn obey(program: &Program, args: &Args, servers: Servers) -> Result<(), Failure> {
     match &args.command {
-        Command::Up => role::up::run(program, &args.sources(), &*server()?),
-        Command::Stdio => role::stdio::run(&args.sources(), server()?),
-        Command::Gateway(child) => role::gateway::run(child, server()?),
+        Command::Up => role::up::run(program, &args.sources(), &servers.build()?),
+        Command::Stdio { server } => {
+            let server = servers::choose(servers.build()?, server.as_deref())?;
+            role::stdio::run(&args.sources(), server)
+        }
+        Command::Gateway(child) => role::gateway::run(child, servers.build()?),
         Command::Hub(child) => role::hub::run(child),
         Command::Store(child) => role::store::run(child),
         Command::Config => {

@@ -7,7 +7,7 @@ pub(crate) mod hub;
 mod inherited;
 mod pages;
 mod parent;
-mod settings;
+pub(crate) mod settings;
 pub(crate) mod stdio;
 pub(crate) mod store;
 pub(crate) mod up;

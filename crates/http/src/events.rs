@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use conduit_protocol::Rendered;
+use conduit_runtime::Event;
 use futures_util::Stream;
 use http::HeaderValue;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
@@ -21,11 +22,11 @@ use crate::routes::State;
 /// request keeps its share of the budget.
 pub(crate) fn respond(
     state: &State,
-    messages: impl Stream<Item = Rendered> + Send + Sync + Unpin + 'static,
+    events: impl Stream<Item = Event> + Send + Sync + Unpin + 'static,
     share: Share,
 ) -> Response {
     let events = Events {
-        messages,
+        events,
         comments: comments(state.keep_alive),
         share,
     };
@@ -45,19 +46,19 @@ fn comments(every: Duration) -> Interval {
 }
 
 struct Events<S> {
-    messages: S,
+    events: S,
     comments: Interval,
     share: Share,
 }
 
-impl<S: Stream<Item = Rendered> + Unpin> Stream for Events<S> {
+impl<S: Stream<Item = Event> + Unpin> Stream for Events<S> {
     type Item = Result<Bytes, Infallible>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        match Pin::new(&mut self.messages).poll_next(context) {
-            Poll::Ready(Some(message)) => {
+        match Pin::new(&mut self.events).poll_next(context) {
+            Poll::Ready(Some(event)) => {
                 self.comments.reset();
-                let event = event(&message);
+                let event = frame(&event);
                 Poll::Ready(Some(Ok(self.share.another().hold(event))))
             }
             Poll::Ready(None) => Poll::Ready(None),
@@ -69,16 +70,40 @@ impl<S: Stream<Item = Rendered> + Unpin> Stream for Events<S> {
     }
 }
 
-/// Frames a message: compact JSON has no line breaks, so one `data:` line.
-fn event(message: &Rendered) -> Bytes {
-    const HEAD: &[u8] = b"event: message\ndata: ";
-    let mut event = BytesMut::with_capacity(HEAD.len() + message.size() + 2);
-    event.put_slice(HEAD);
-    for part in message.parts() {
-        event.put_slice(part);
+/// Frames an event. Compact JSON has no line breaks, so a message is one `data:` line;
+/// without a message that line is empty (L-HTTP-17).
+fn frame(event: &Event) -> Bytes {
+    const AROUND: usize = 96;
+    let size = event.message.as_ref().map_or(0, Rendered::size);
+    let mut framed = BytesMut::with_capacity(AROUND + size);
+    if let Some(id) = &event.id {
+        line(&mut framed, b"id: ", id.as_bytes());
     }
-    event.put_slice(b"\n\n");
-    event.freeze()
+    if let Some(retry) = event.retry {
+        line(
+            &mut framed,
+            b"retry: ",
+            retry.as_millis().to_string().as_bytes(),
+        );
+    }
+    match &event.message {
+        Some(message) => {
+            framed.put_slice(b"event: message\ndata: ");
+            for part in message.parts() {
+                framed.put_slice(part);
+            }
+            framed.put_u8(b'\n');
+        }
+        None => line(&mut framed, b"data:", b""),
+    }
+    framed.put_u8(b'\n');
+    framed.freeze()
+}
+
+fn line(framed: &mut BytesMut, name: &[u8], value: &[u8]) {
+    framed.put_slice(name);
+    framed.put_slice(value);
+    framed.put_u8(b'\n');
 }
 
 #[cfg(test)]
@@ -90,9 +115,9 @@ mod tests {
 
     const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-    fn events<S>(messages: S) -> Events<S> {
+    fn events<S>(events: S) -> Events<S> {
         Events {
-            messages,
+            events,
             comments: comments(KEEP_ALIVE),
             share: Budget::new(0).share(),
         }
@@ -102,6 +127,7 @@ mod tests {
     async fn a_message_is_one_event_with_one_data_line() {
         let message = Rendered::from(Bytes::from_static(b"{\"a\":1}"));
 
+        let message = Event::message(message);
         let sent: Vec<_> = events(stream::iter([message])).collect().await;
 
         assert_eq!(
@@ -113,9 +139,23 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn an_event_may_carry_an_id_and_nothing_else() {
+        let primed = Event {
+            id: Some("0-7-0".to_owned()),
+            retry: Some(Duration::from_millis(500)),
+            message: None,
+        };
+
+        let sent: Vec<_> = events(stream::iter([primed])).collect().await;
+
+        let expected = b"id: 0-7-0\nretry: 500\ndata:\n\n";
+        assert_eq!(sent, [Ok(Bytes::from_static(expected))]);
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a_quiet_stream_gets_a_comment_each_time_the_interval_is_over() {
         let start = Instant::now();
-        let mut quiet = events(stream::pending());
+        let mut quiet = events(stream::pending::<Event>());
 
         for round in 1..=3 {
             let comment = quiet.next().await.expect("a comment").expect("no error");

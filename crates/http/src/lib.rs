@@ -14,6 +14,7 @@ mod balance;
 mod body;
 mod client;
 mod closed;
+mod embed;
 mod entrance;
 mod events;
 mod front;
@@ -33,7 +34,9 @@ pub use self::admin::{Admin, Pages};
 pub use self::balance::Balance;
 pub use self::client::TrustedProxies;
 pub use self::closed::turn_away_all;
+pub use self::embed::filter;
 pub use self::front::Front;
+pub use warp;
 
 use std::time::Duration;
 

@@ -86,6 +86,11 @@ pub(crate) fn session_not_found() -> Response {
     reply::json(MessageReply::new(404, error(None, &absent)))
 }
 
+/// The client has to open a new stream, without a `Last-Event-ID`.
+pub(crate) fn no_such_event() -> Response {
+    refuse(400, None, "Last-Event-ID names no event that is still kept")
+}
+
 pub(crate) fn session_required() -> Response {
     refuse(400, None, "the Mcp-Session-Id header is missing")
 }

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 
 use bytes::Bytes;
 use conduit_protocol::Rendered;
-use conduit_runtime::{Accepts, MessageReply, Reply};
+use conduit_runtime::{Accepts, Event, MessageReply, Reply};
 use futures_util::stream;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, RETRY_AFTER};
 use http::{HeaderValue, StatusCode};
@@ -26,13 +26,14 @@ pub(crate) fn write(state: &State, reply: Reply, accepts: Accepts, share: Share)
             let MessageReply {
                 message, session, ..
             } = reply;
-            let mut response = events::respond(state, stream::iter([message]), share);
+            let mut response =
+                events::respond(state, stream::iter([Event::message(message)]), share);
             insert_session(&mut response, session);
             response
         }
         Reply::Message(reply) => respond(reply, Some(share)),
         Reply::Accepted => refusal::empty(202),
-        Reply::Stream(messages) => events::respond(state, messages, share),
+        Reply::Stream(events) => events::respond(state, events, share),
     }
 }
 

@@ -61,6 +61,11 @@ impl State {
         }
     }
 
+    /// Whether a server is at this path.
+    pub(crate) fn serves(&self, path: &str) -> bool {
+        self.server_at(path).is_some()
+    }
+
     fn server_at(&self, path: &str) -> Option<usize> {
         let path = path
             .strip_suffix('/')
@@ -90,12 +95,13 @@ pub(crate) fn routes(
 
 /// One request's surroundings.
 #[derive(Clone)]
-struct Request {
-    state: Arc<State>,
-    peer: Peer,
+pub(crate) struct Request {
+    pub(crate) state: Arc<State>,
+    pub(crate) peer: Peer,
 }
 
-async fn answer(
+/// Answers one request; the only way in.
+pub(crate) async fn answer(
     request: Request,
     method: http::Method,
     path: warp::path::FullPath,
@@ -141,8 +147,8 @@ async fn respond(
     let origin = headers.get(ORIGIN).cloned();
     let mut response = match method {
         Method::POST => post::answer(&state, server, peer.0, headers, body).await,
-        Method::GET => session::open_stream(&state, &headers).await,
-        Method::DELETE => session::end(&state, &headers).await,
+        Method::GET => session::open_stream(&state, server, &headers).await,
+        Method::DELETE => session::end(&state, server, &headers).await,
         _ => {
             state.telemetry.refused(RefusedReason::HttpMethod);
             refusal::method_not_allowed()

@@ -4,14 +4,20 @@ use std::sync::Arc;
 
 use conduit_runtime::{SessionError, session_id};
 use conduit_telemetry::RefusedReason;
-use http::{HeaderMap, HeaderName};
+use http::{HeaderMap, HeaderName, HeaderValue};
 use warp::reply::Response;
 
 use crate::routes::State;
 use crate::{events, media, refusal};
 
 /// Answers a GET: the stream of a live session, else 404 or 405 (R25).
-pub(crate) async fn open_stream(state: &Arc<State>, headers: &HeaderMap) -> Response {
+/// With the id of an event it goes on behind that (L-HTTP-18); with one that there is
+/// not, or no more, it is 400, so that nobody comes back for it for ever.
+pub(crate) async fn open_stream(
+    state: &Arc<State>,
+    server: usize,
+    headers: &HeaderMap,
+) -> Response {
     let accepts_events = media::accepts(headers).is_some_and(|accepts| accepts.events);
     let Some(session) = headers.get(&SESSION) else {
         return refusal::method_not_allowed();
@@ -22,24 +28,30 @@ pub(crate) async fn open_stream(state: &Arc<State>, headers: &HeaderMap) -> Resp
     let Some(id) = session_id(session.as_bytes()) else {
         return refusal::session_not_found();
     };
-    match state.gateway.open_session_stream(id).await {
+    let last_event = headers.get(&LAST_EVENT).map(HeaderValue::as_bytes);
+    match state
+        .gateway
+        .open_session_stream(server, id, last_event)
+        .await
+    {
         Ok(stream) => events::respond(state, stream, state.limits.budget.share()),
+        Err(SessionError::NoSuchEvent) => refusal::no_such_event(),
         Err(SessionError::NotFound) => refusal::session_not_found(),
         Err(SessionError::Unavailable) => unavailable(state),
     }
 }
 
 /// Answers a DELETE: 204 once every live gateway has forgotten the session.
-pub(crate) async fn end(state: &Arc<State>, headers: &HeaderMap) -> Response {
+pub(crate) async fn end(state: &Arc<State>, server: usize, headers: &HeaderMap) -> Response {
     let Some(session) = headers.get(&SESSION) else {
         return refusal::session_required();
     };
     let Some(id) = session_id(session.as_bytes()) else {
         return refusal::session_not_found();
     };
-    match state.gateway.end_session(id).await {
+    match state.gateway.end_session(server, id).await {
         Ok(()) => refusal::empty(204),
-        Err(SessionError::NotFound) => refusal::session_not_found(),
+        Err(SessionError::NotFound | SessionError::NoSuchEvent) => refusal::session_not_found(),
         Err(SessionError::Unavailable) => unavailable(state),
     }
 }
@@ -50,3 +62,4 @@ fn unavailable(state: &State) -> Response {
 }
 
 static SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+static LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");

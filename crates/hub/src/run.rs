@@ -15,20 +15,25 @@ use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
 use crate::Error;
-use crate::shard::{self, Handle, Letter};
+use crate::shard::{self, Handle, Letter, Load};
 
 /// What a hub is started with.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// How many gateways there are to be. The links of a hub that has just started come
-    /// one after the other; mail for all others waits for this many of them.
+    /// one after the other; mail for all others, and changes, wait until this many have
+    /// settled.
     pub gateways: usize,
-    /// The longest that it waits for them, from the start of the hub on.
+    /// The longest that they wait, from the start of the hub on.
     pub gathering: Duration,
-    /// The most mails on their way at once; one more is refused.
+    /// The most mails and changes on their way at once; one more is refused.
     pub mails: usize,
-    /// The longest that a mail may wait for its receipts, whatever its sender says;
-    /// also the longest that the end may take.
+    /// The most topics that gateways may have registered, counted once for each gateway;
+    /// whoever would register more is refused. How long a topic may be is the gateway's
+    /// to say.
+    pub topics: usize,
+    /// The longest that a mail or a change may wait for its receipts, whatever its sender
+    /// says; also the longest that the end may take.
     pub longest: Duration,
 }
 
@@ -38,6 +43,7 @@ impl Default for Options {
             gateways: 0,
             gathering: Duration::from_millis(500),
             mails: 4096,
+            topics: 1_000_000,
             longest: Duration::from_secs(10),
         }
     }
@@ -47,7 +53,7 @@ impl Default for Options {
 ///
 /// Listens at the socket of its slot; `ready` is called once gateways may connect.
 /// Starts a tree of actors, the telemetry sink among them. At the end it refuses
-/// new mail and waits for the receipts of what is on its way; `links` are the
+/// new mail and changes, and waits for the receipts of what is on its way; `links` are the
 /// caller's to stop.
 ///
 /// # Errors
@@ -108,16 +114,28 @@ fn receiver(shard: Handle, telemetry: Telemetry) -> Receiver {
 
 fn take(shard: &Handle, sender: &Link, message: Message, answerer: Answerer) {
     let from = sender.slot();
-    if let Message::ToHub(ToHub::Mail {
-        to,
-        mail,
-        deadline_ms,
-    }) = message
-        && from.role == Role::Gateway
-    {
-        let letter = Letter { from, to, mail };
-        shard.carry(letter, Duration::from_millis(deadline_ms), answerer);
-    } else {
-        answerer.answer(Answer::Refused(Refusal::Misplaced));
+    let Message::ToHub(question) = message else {
+        return answerer.answer(Answer::Refused(Refusal::Misplaced));
+    };
+    if from.role != Role::Gateway {
+        return answerer.answer(Answer::Refused(Refusal::Misplaced));
+    }
+    match question {
+        ToHub::Mail {
+            to,
+            mail,
+            deadline_ms,
+        } => {
+            let letter = Load::Letter(Letter { from, to, mail });
+            shard.carry(letter, Duration::from_millis(deadline_ms), answerer);
+        }
+        ToHub::Publish { topic, deadline_ms } => {
+            let change = Load::Change(topic);
+            shard.carry(change, Duration::from_millis(deadline_ms), answerer);
+        }
+        // Done here and now, so that they are done in the order in which they came.
+        ToHub::Register { topics } => answerer.answer(shard.register(sender, topics)),
+        ToHub::Unregister { topics } => answerer.answer(shard.unregister(sender, &topics)),
+        ToHub::Settle => answerer.answer(shard.settle(sender)),
     }
 }

@@ -131,7 +131,9 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::{SessionRecord, Slot, ToStore};
+    use crate::{
+        FromHub, Mail, Recipients, Replay, SessionRecord, Slot, Subject, ToHub, ToStore, Topic,
+    };
 
     const MOST: usize = 1024 * 1024;
 
@@ -144,11 +146,83 @@ mod tests {
             capabilities: ByteBuf::from(bytes),
             client: ByteBuf::new(),
             level: None,
+            subscriptions: vec![text.to_owned()],
         }
     }
 
+    fn topics(text: &str) -> Vec<Topic> {
+        let uri = Subject::Resource(text.to_owned());
+        [Subject::Tools, Subject::Prompts, Subject::Resources, uri]
+            .into_iter()
+            .map(|subject| Topic {
+                server: text.to_owned(),
+                subject,
+            })
+            .collect()
+    }
+
+    /// What goes between gateways and a hub.
+    fn hub_messages(text: &str, number: u64) -> Vec<Message> {
+        let resume = Mail::Resume {
+            session: text.to_owned(),
+            stream: Uuid::from_u128(8),
+            after: number,
+            offset: number,
+            patience_ms: number,
+        };
+        let changed = topics(text).into_iter().flat_map(|topic| {
+            let publish = ToHub::Publish {
+                topic: topic.clone(),
+                deadline_ms: number,
+            };
+            let changed = FromHub::Changed { topic };
+            [Message::ToHub(publish), Message::FromHub(changed)]
+        });
+        [
+            Message::ToHub(ToHub::Register {
+                topics: topics(text),
+            }),
+            Message::ToHub(ToHub::Unregister {
+                topics: topics(text),
+            }),
+            Message::ToHub(ToHub::Settle),
+            Message::ToHub(ToHub::Mail {
+                to: Recipients::One(Slot::gateway(2)),
+                mail: resume,
+                deadline_ms: number,
+            }),
+        ]
+        .into_iter()
+        .chain(changed)
+        .collect()
+    }
+
+    fn answers(bytes: &[u8], number: u64) -> Vec<Answer> {
+        let event = Replay::Event {
+            number,
+            part: ByteBuf::from(bytes),
+            more: true,
+        };
+        let replays = [Replay::Unknown, Replay::Wait, event, Replay::End];
+        let settled = Answer::Settled { missed: true };
+        let metrics = Answer::Metrics(ByteBuf::from(bytes));
+        let replays = replays.into_iter().map(Answer::Replay);
+        [metrics, settled].into_iter().chain(replays).collect()
+    }
+
     fn frames(text: &str, bytes: Vec<u8>, number: u64) -> Vec<Frame> {
-        vec![
+        let calls = hub_messages(text, number).into_iter().map(|message| {
+            let lane = Lane::Data;
+            Frame::Call {
+                lane,
+                id: number,
+                message,
+            }
+        });
+        let answers = answers(&bytes, number)
+            .into_iter()
+            .map(|answer| Frame::Answer { id: number, answer });
+        let mut frames = vec![
             Frame::Hello(Hello {
                 build: text.to_owned(),
                 slot: Slot::hub(3),
@@ -166,13 +240,21 @@ mod tests {
             Frame::Call {
                 lane: Lane::Data,
                 id: number,
-                message: Message::ToStore(ToStore::OpenSession(session(text, bytes.clone()))),
+                message: Message::ToStore(ToStore::OpenSession(session(text, bytes))),
             },
-            Frame::Answer {
+            Frame::Call {
+                lane: Lane::Data,
                 id: number,
-                answer: Answer::Metrics(ByteBuf::from(bytes)),
+                message: Message::ToStore(ToStore::SubscribeSession {
+                    id: Uuid::from_u128(9),
+                    uri: text.to_owned(),
+                    on: true,
+                }),
             },
-        ]
+        ];
+        frames.extend(calls);
+        frames.extend(answers);
+        frames
     }
 
     #[test]
@@ -230,12 +312,13 @@ mod tests {
 
         #[test]
         fn damaged_frames_decode_or_fail(
-            which in 0..6_usize,
+            which in any::<prop::sample::Index>(),
             at in any::<prop::sample::Index>(),
             byte in any::<u8>(),
             cut in any::<prop::sample::Index>(),
         ) {
-            let frame = frames("text", vec![1; 50], 1 << 40).swap_remove(which);
+            let mut frames = frames("text", vec![1; 50], 1 << 40);
+            let frame = frames.swap_remove(which.index(frames.len()));
             let mut bytes = frame.encode(MOST).unwrap().to_vec();
             let at = at.index(bytes.len());
             bytes[at] = byte;

@@ -65,14 +65,14 @@ pub struct Malformed {
 /// parameters of a request are present and not an object (C-RPC-08); -32600 for
 /// everything else: a batch (R23), a version that is not `2.0`, an id that is
 /// neither string nor integer (C-RPC-02), a method that is not a string, a member
-/// that occurs twice, a message that is request and response at once or neither.
+/// that occurs twice or whose name is no text (a lone surrogate), a message that is
+/// request and response at once or neither.
 pub fn parse(bytes: &[u8]) -> Result<Message<'_>, Malformed> {
     let Ok(text) = str::from_utf8(bytes) else {
         return Err(nameless(WireError::parse_error()));
     };
-    let [jsonrpc, id, method, params, result, error] = match members::read(text, &MEMBERS) {
-        Ok(slots) => slots,
-        Err(error) => return Err(nameless(not_an_object(text, &error))),
+    let Ok([jsonrpc, id, method, params, result, error]) = members::read(text, &MEMBERS) else {
+        return Err(nameless(not_an_object(text)));
     };
     let named = Id::read(id);
     let refuse = |reason: &'static str| Malformed {
@@ -151,15 +151,15 @@ const fn nameless(error: WireError) -> Malformed {
 }
 
 /// Why `text` could not be read as an object: because it is other JSON, or none.
-fn not_an_object(text: &str, error: &serde_json::Error) -> WireError {
-    if !error.is_data() || serde_json::from_str::<&RawValue>(text).is_err() {
+fn not_an_object(text: &str) -> WireError {
+    let Ok(json) = serde_json::from_str::<&RawValue>(text) else {
         return WireError::parse_error();
-    }
-    if text.trim_start().starts_with('[') {
-        WireError::invalid_request("batches are not supported")
-    } else {
-        WireError::invalid_request("a message has to be an object")
-    }
+    };
+    WireError::invalid_request(match json.get().bytes().next() {
+        Some(b'[') => "batches are not supported",
+        Some(b'{') => "the name of a member has to be text",
+        Some(_) | None => "a message has to be an object",
+    })
 }
 
 #[cfg(test)]

@@ -95,10 +95,6 @@ methods! {
     Initialized = "notifications/initialized", Notification, [Legacy];
     /// The client no longer wants an answer.
     Cancelled = "notifications/cancelled", Notification, [Legacy];
-    /// The client's roots are others now (L-METH-04).
-    RootsListChanged = "notifications/roots/list_changed", Notification, [Legacy];
-    /// A request of the server goes on (L-METH-05).
-    Progress = "notifications/progress", Notification, [Legacy];
 }
 
 impl Method {

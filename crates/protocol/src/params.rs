@@ -60,7 +60,8 @@ impl<'a> Params<'a> {
         };
         let read = if raw::is_object(text) {
             let mut deserializer = serde_json::Deserializer::from_str(text.get());
-            deserializer.deserialize_map(Object).ok()
+            let whole = deserializer.deserialize_map(Object).ok();
+            whole.or_else(|| Self::without_meta(text))
         } else {
             Some(Self::of(Kind::Other))
         };
@@ -125,16 +126,35 @@ enum Kind {
     Absent,
     Object,
     Other,
-    /// An object with a key or a `_meta` that is no Unicode text.
+    /// An object with a key that is no Unicode text, or with such a key in `_meta`.
     Unreadable,
 }
 
-impl Params<'_> {
+impl<'a> Params<'a> {
     fn of(kind: Kind) -> Self {
         Self {
             kind,
             ..Self::default()
         }
+    }
+
+    /// Reads parameters whose `_meta` is no object, but what the one pass fails on: a
+    /// string that is no Unicode text, a number that no float can hold.
+    fn without_meta(text: &'a RawValue) -> Option<Self> {
+        let [name, arguments, cursor, uri, meta] = members::read(text.get(), &NAMES).ok()?;
+        if meta.one().is_some_and(raw::is_object) {
+            return None;
+        }
+        Some(Self {
+            meta_is_twice: meta.is_twice(),
+            members: Members {
+                name,
+                arguments,
+                cursor,
+                uri,
+            },
+            ..Self::of(Kind::Object)
+        })
     }
 }
 
@@ -241,13 +261,34 @@ mod tests {
     }
 
     #[test]
+    fn metadata_with_a_key_that_is_no_text_is_refused() {
+        let params = params(r#"{"_meta":{"\ud800":1}}"#);
+
+        assert!(params.meta().is_err());
+    }
+
+    #[test]
+    fn metadata_of_another_type_carries_nothing_even_if_it_cannot_be_read() {
+        for meta in ["1e999", r#""\ud800""#, "[1e999]", "1"] {
+            let text = format!(r#"{{"name":"n","_meta":{meta}}}"#);
+            let params = params(&text);
+
+            assert!(params.meta().expect("no fault").version.is_absent());
+            assert!(!params.members().expect("an object").name.is_absent());
+        }
+    }
+
+    #[test]
     fn metadata_that_occurs_twice_is_refused_and_the_members_are_not() {
-        let params = params(r#"{"_meta":{},"name":"n","_meta":1}"#);
+        for other in ["1", "1e999"] {
+            let text = format!(r#"{{"_meta":{{}},"name":"n","_meta":{other}}}"#);
+            let params = params(&text);
 
-        let error = params.meta().expect_err("a refusal");
+            let error = params.meta().expect_err("a refusal");
 
-        assert_eq!(error.message, "`_meta` occurs twice");
-        assert!(params.members().is_ok());
+            assert_eq!(error.message, "`_meta` occurs twice");
+            assert!(params.members().is_ok());
+        }
     }
 
     #[test]

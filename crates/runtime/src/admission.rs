@@ -1,7 +1,7 @@
 //! How many messages may be inside at once.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use conduit_telemetry::{Gauge, Held};
 use tokio::sync::Notify;
@@ -36,6 +36,7 @@ struct Shared {
 struct Inside {
     submitted: Submitted,
     shared: Arc<Shared>,
+    counted: AtomicBool,
 }
 
 impl Admission {
@@ -88,12 +89,18 @@ impl Admission {
             inside: Arc::new(Inside {
                 submitted: Submitted::default(),
                 shared: Arc::clone(&self.shared),
+                counted: AtomicBool::new(true),
             }),
         }
     }
 }
 
 impl Admitted {
+    /// Gives the place in the count back before the message is answered.
+    pub(crate) fn leave(&self) {
+        self.inside.leave();
+    }
+
     /// Counts an open stream until the result is dropped.
     pub(crate) fn hold_stream(&self) -> Held {
         self.inside.shared.streams.hold()
@@ -108,11 +115,20 @@ impl std::ops::Deref for Admitted {
     }
 }
 
-impl Drop for Inside {
-    fn drop(&mut self) {
+impl Inside {
+    fn leave(&self) {
+        if !self.counted.swap(false, Ordering::AcqRel) {
+            return;
+        }
         self.shared.gauge.dec();
         if self.shared.inside.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.shared.emptied.notify_waiters();
         }
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        self.leave();
     }
 }

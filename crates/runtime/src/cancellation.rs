@@ -227,7 +227,7 @@ impl Actor for Sweeper {
                 );
                 for (_, id, entry) in self.registry.ledger.overdue(Instant::now()) {
                     if entry.responder.refuse(&id, &late) {
-                        warn!(tool = &*entry.tool, "call overdue, answered for it");
+                        warn!(callback = &*entry.callback, "call overdue, answered for it");
                     }
                 }
             }

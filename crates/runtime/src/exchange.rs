@@ -5,14 +5,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use conduit_protocol::Rendered;
+use conduit_protocol::{Context as RequestContext, Rendered};
 use http::HeaderMap;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::outbox::Events;
+use crate::outbox::{Events, Outbox};
 use crate::sessions::Session;
+use crate::streams::Place;
 
 /// What a transport knows about a message besides its bytes.
 #[derive(Clone, Debug, Default)]
@@ -28,24 +29,51 @@ pub struct Head {
     pub server: usize,
     /// The pipe that the message came through, where it is one.
     pub pipe: Option<Arc<Pipe>>,
+    /// What the message is served by, where somebody has classified it already.
+    pub context: Option<Box<RequestContext>>,
     /// Whether this is no client's message but a probe, which is not counted.
     pub probe: bool,
 }
 
 /// A pair of pipes and the one client behind it: after `initialize` it is a legacy
 /// session (R6).
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Pipe {
     session: Mutex<Option<Arc<Session>>>,
+    /// What the server says by itself.
+    outbox: Arc<Outbox>,
+    place: Mutex<Option<Place>>,
 }
 
 impl Pipe {
+    /// Makes a pipe, and what has to be written to it besides answers.
+    #[must_use]
+    pub fn new() -> (Arc<Self>, Events) {
+        let outbox = Arc::new(Outbox::of_changes(None, None, None));
+        let events = Events::of_changes(Arc::clone(&outbox), (), None, None);
+        let pipe = Self {
+            session: Mutex::default(),
+            outbox,
+            place: Mutex::default(),
+        };
+        (Arc::new(pipe), events)
+    }
+
     pub(crate) fn session(&self) -> Option<Arc<Session>> {
         self.session.lock().clone()
     }
 
-    pub(crate) fn open(&self, session: Session) {
-        *self.session.lock() = Some(Arc::new(session));
+    pub(crate) fn open(&self, session: Arc<Session>) {
+        *self.session.lock() = Some(session);
+    }
+
+    pub(crate) fn outbox(&self) -> Arc<Outbox> {
+        Arc::clone(&self.outbox)
+    }
+
+    /// Keeps its place on the list of streams, instead of the one that it had.
+    pub(crate) fn keep(&self, place: Place) {
+        *self.place.lock() = Some(place);
     }
 }
 

@@ -7,9 +7,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use conduit_actor::{Seat, SpawnFailed, Tree, TreeOptions};
 use conduit_link::{
-    Delivery, FromHub, FromStore, Links, Mail, Message as Wire, Receiver, ShardMap, Slot,
+    Answer, Answerer, Delivery, FromHub, FromStore, Link, Links, Mail, Message as Wire, Receiver,
+    Replay, ShardMap, Slot,
 };
 use conduit_protocol::{Message, WireError, parse, peek_id};
+use conduit_server::Changes;
 use conduit_telemetry::{RefusedReason, StreamKind, Telemetry};
 use tokio::sync::oneshot;
 use tokio::time::{MissedTickBehavior, interval, timeout};
@@ -23,12 +25,17 @@ use crate::cancellation::{self, AddressScope, Registry, Sweeper};
 use crate::dispatcher::{self, Dispatcher};
 use crate::exchange::{Dispatch, Head, MessageReply, Reply};
 use crate::hosted::Hosted;
+use crate::interest::Interest;
 use crate::mail::PostOffice;
-use crate::route;
+use crate::outbox::Events;
+use crate::publish::Publisher;
+use crate::replays::Replays;
+use crate::resume::{Holder, Wish};
 use crate::sessions::{self, Keeper, Sessions};
-use crate::streams::{self, SessionStream, Streams};
+use crate::streams::{self, Heard, Streams};
 use crate::watchdog::{self, Mark};
 use crate::workers::{self, Workers};
+use crate::{live, route};
 
 /// How often overdue calls are looked for.
 const SWEEP: Duration = Duration::from_secs(1);
@@ -40,6 +47,8 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 /// What a gateway is started with.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
+    /// Which of the gateways this is, from zero.
+    pub index: u16,
     /// The most messages inside at once; one more is refused with 503.
     pub in_flight: usize,
     /// The longest that a message may wait for the dispatcher.
@@ -54,6 +63,8 @@ pub struct Options {
     pub sessions_cached: usize,
     /// The longest that the store may take.
     pub store_patience: Duration,
+    /// The longest that the hub may take to note what somebody listens to.
+    pub hub_patience: Duration,
     /// Whether a legacy request has to name a session (R12).
     pub require_session: bool,
     /// What a cancel without session and principal may reach (R4).
@@ -69,7 +80,6 @@ pub struct Options {
 pub struct Gateway {
     shared: Arc<Shared>,
     dispatcher: Seat<dispatcher::Message>,
-    streams: Seat<streams::Message>,
     tree: Arc<Tree>,
     /// Ticks and watchdog; they end with the last clone.
     _background: Arc<Vec<AbortOnDropHandle<()>>>,
@@ -84,6 +94,9 @@ pub(crate) struct Shared {
     pub(crate) registry: Registry,
     pub(crate) sessions: Sessions,
     pub(crate) post: PostOffice,
+    pub(crate) streams: Seat<streams::Message>,
+    pub(crate) replays: Replays,
+    interest: Interest,
     pub(crate) workers: Arc<Workers>,
     pub(crate) mark: Arc<Mark>,
     /// Answers that take time; each holds its place in the admission.
@@ -121,7 +134,10 @@ pub enum SessionError {
     /// There is no such session, or no more.
     #[error("the session does not exist")]
     NotFound,
-    /// The store did not answer in time.
+    /// The session has no such event, or no more.
+    #[error("there is no such event")]
+    NoSuchEvent,
+    /// The store, or the hub, did not answer in time.
     #[error("the session store is not available")]
     Unavailable,
 }
@@ -157,7 +173,20 @@ impl Gateway {
         let sweeper = Seat::new("cancellation");
         let dispatcher = Seat::new("dispatcher");
         let store = links.map(|links| links.connect(Slot::STORE, store_receiver(keeper.clone())));
+        let interest = Interest::new(links.is_some(), telemetry.topics().clone());
+        let replays = Replays::new(options.index);
+        let tasks = TaskTracker::new();
+        let ears = Ears {
+            sweeper: sweeper.clone(),
+            streams: streams.clone(),
+            interest: interest.clone(),
+            holder: Holder::new(replays.clone(), tasks.clone()),
+        };
         let shared = Arc::new(Shared {
+            streams: streams.clone(),
+            replays,
+            interest: interest.clone(),
+            tasks,
             options,
             hosted: hosted.into_iter().map(Arc::new).collect(),
             telemetry: telemetry.clone(),
@@ -174,26 +203,26 @@ impl Gateway {
                 options.sessions_cached,
                 telemetry.sessions_cached().clone(),
             ),
-            post: PostOffice::new(
-                links.cloned(),
-                hub_receiver(sweeper.clone()),
-                options.mail_deadline,
-            ),
+            post: PostOffice::new(links.cloned(), ears.receiver(), options.mail_deadline),
             workers: start_workers(&options, telemetry)?,
             mark: Mark::new(),
-            tasks: TaskTracker::new(),
             admission: Admission::new(
                 options.in_flight,
                 telemetry.in_flight().clone(),
                 telemetry.streams(StreamKind::Call).clone(),
             ),
         });
-        let tree = start_actors(&shared, &dispatcher, &sweeper, &keeper, &streams).await?;
-        let background = background(&shared, sweeper);
+        let seats = Seats {
+            dispatcher: &dispatcher,
+            sweeper: &sweeper,
+            keeper: &keeper,
+        };
+        let tree = start_actors(&shared, &interest, seats).await?;
+        let background = background(&shared, sweeper, interest);
+        publish_changes(&shared);
         Ok(Self {
             shared,
             dispatcher,
-            streams,
             tree: Arc::new(tree),
             _background: Arc::new(background),
         })
@@ -259,7 +288,8 @@ impl Gateway {
         matches!(reply, Reply::Message(MessageReply { status: 200, .. }))
     }
 
-    /// Opens the stream of a live session (R25).
+    /// Opens the stream of a live session of the server in this place, or goes on behind
+    /// an event of one that it had (R25).
     ///
     /// # Errors
     ///
@@ -268,23 +298,17 @@ impl Gateway {
     /// # Cancel safety
     ///
     /// Safe: a stream that nobody receives is closed.
-    pub async fn open_session_stream(&self, session: Uuid) -> Result<SessionStream, SessionError> {
-        match self.shared.sessions.look(session).await {
-            Ok(Some(_live)) => {}
-            Ok(None) => return Err(SessionError::NotFound),
-            Err(_unable) => return Err(SessionError::Unavailable),
-        }
-        let patience = self.shared.options.actor_patience;
-        self.streams
-            .ask(patience, |reply| streams::Message::Attach {
-                session,
-                reply,
-            })
-            .await
-            .map_err(|_lost| SessionError::Unavailable)
+    pub async fn open_session_stream(
+        &self,
+        server: usize,
+        session: Uuid,
+        last_event: Option<&[u8]>,
+    ) -> Result<Events, SessionError> {
+        live::open(&self.shared, server, session, last_event).await
     }
 
-    /// Ends a session; every live gateway has forgotten it when this returns (R12).
+    /// Ends a session of the server in this place; every live gateway has forgotten it
+    /// when this returns (R12).
     ///
     /// # Errors
     ///
@@ -293,7 +317,8 @@ impl Gateway {
     /// # Cancel safety
     ///
     /// Dropping the future leaves open whether the session has ended.
-    pub async fn end_session(&self, session: Uuid) -> Result<(), SessionError> {
+    pub async fn end_session(&self, server: usize, session: Uuid) -> Result<(), SessionError> {
+        live::look(&self.shared, server, session).await?;
         match self.shared.sessions.end(session).await {
             Ok(true) => Ok(()),
             Ok(false) => Err(SessionError::NotFound),
@@ -301,9 +326,18 @@ impl Gateway {
         }
     }
 
+    /// Ends every stream of changes, each with its farewell (R18). Whoever opens another
+    /// one gets it.
+    pub fn end_streams(&self) {
+        if self.shared.streams.cast(streams::Message::Drain).is_err() {
+            debug!("no streams to end");
+        }
+    }
+
     /// Takes the newest map of the hub's shards.
     pub fn take_shard_map(&self, map: ShardMap) {
         self.shared.post.take_map(map);
+        self.shared.interest.moved();
     }
 
     /// Waits until an actor has failed more often than it may; the process has to
@@ -323,9 +357,7 @@ impl Gateway {
     ///
     /// Dropping the future leaves calls running; drain again to stop them.
     pub async fn drain(&self, grace: Duration) -> Drained {
-        if self.streams.cast(streams::Message::Drain).is_err() {
-            debug!("no streams to end");
-        }
+        self.end_streams();
         let idle = self.shared.admission.idle();
         if timeout(grace, idle).await.is_ok() {
             return Drained { stopped: 0 };
@@ -387,12 +419,18 @@ fn start_workers(options: &Options, telemetry: &Telemetry) -> Result<Arc<Workers
     Workers::start(pool, telemetry).map_err(|source| StartError::Workers { source })
 }
 
+/// Where the actors sit, apart from the streams.
+#[derive(Clone, Copy)]
+struct Seats<'a> {
+    dispatcher: &'a Seat<dispatcher::Message>,
+    sweeper: &'a Seat<cancellation::Message>,
+    keeper: &'a Seat<sessions::Message>,
+}
+
 async fn start_actors(
     shared: &Arc<Shared>,
-    dispatcher: &Seat<dispatcher::Message>,
-    sweeper: &Seat<cancellation::Message>,
-    keeper: &Seat<sessions::Message>,
-    streams: &Seat<streams::Message>,
+    interest: &Interest,
+    seats: Seats<'_>,
 ) -> Result<Tree, StartError> {
     let tree = Tree::start(TreeOptions::default())
         .await
@@ -402,26 +440,39 @@ async fn start_actors(
         .start_in(&tree)
         .await
         .map_err(|source| StartError::Telemetry { source })?;
-    let (seat, open) = (
-        streams.clone(),
-        shared.telemetry.streams(StreamKind::Session).clone(),
-    );
-    tree.start_at(streams, move || Streams::new(seat.clone(), open.clone()))
-        .await
-        .map_err(actors_failed)?;
-    let (sessions, seat) = (shared.sessions.clone(), streams.clone());
-    tree.start_at(keeper, move || Keeper::new(sessions.clone(), seat.clone()))
+    let (seat, interest) = (shared.streams.clone(), interest.clone());
+    tree.start_at(&shared.streams, move || {
+        Streams::new(seat.clone(), interest.clone())
+    })
+    .await
+    .map_err(actors_failed)?;
+    let all = Arc::clone(shared);
+    tree.start_at(seats.keeper, move || Keeper::new(Arc::clone(&all)))
         .await
         .map_err(actors_failed)?;
     let registry = shared.registry.clone();
-    tree.start_at(sweeper, move || Sweeper::new(registry.clone()))
+    tree.start_at(seats.sweeper, move || Sweeper::new(registry.clone()))
         .await
         .map_err(actors_failed)?;
     let all = Arc::clone(shared);
-    tree.start_at(dispatcher, move || Dispatcher::new(Arc::clone(&all)))
+    tree.start_at(seats.dispatcher, move || Dispatcher::new(Arc::clone(&all)))
         .await
         .map_err(actors_failed)?;
     Ok(tree)
+}
+
+/// Lets every server tell of its changes.
+fn publish_changes(shared: &Arc<Shared>) {
+    let publisher = Publisher::new(
+        shared.post.clone(),
+        shared.streams.clone(),
+        shared.telemetry.clone(),
+        shared.tasks.clone(),
+    );
+    for hosted in &shared.hosted {
+        let publish = publisher.of_server(Arc::clone(&hosted.name));
+        hosted.attach(Changes::new(Arc::new(publish)));
+    }
 }
 
 fn actors_failed(source: SpawnFailed) -> StartError {
@@ -431,13 +482,16 @@ fn actors_failed(source: SpawnFailed) -> StartError {
 fn background(
     shared: &Arc<Shared>,
     sweeper: Seat<cancellation::Message>,
+    interest: Interest,
 ) -> Vec<AbortOnDropHandle<()>> {
     let tasks = &shared.tasks;
+    let replays = shared.replays.clone();
     let sweeping = async move {
         let mut ticks = interval(SWEEP);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
+            replays.tidy();
             if sweeper.depth() == 0 && sweeper.cast(cancellation::Message::Sweep).is_err() {
                 debug!("no sweep: the actor is restarting");
             }
@@ -456,7 +510,9 @@ fn background(
         Arc::downgrade(&shared.mark),
         shared.telemetry.clone(),
     ));
+    let registering = interest.keep(shared.post.clone(), shared.streams.clone());
     vec![
+        AbortOnDropHandle::new(tasks.spawn(registering)),
         AbortOnDropHandle::new(tasks.spawn(sweeping)),
         AbortOnDropHandle::new(tasks.spawn(flushing)),
     ]
@@ -486,15 +542,43 @@ fn store_receiver(keeper: Seat<sessions::Message>) -> Receiver {
     })
 }
 
-/// Hands mail from other gateways to whom it concerns.
-fn hub_receiver(sweeper: Seat<cancellation::Message>) -> Receiver {
-    Arc::new(move |_link, delivery| {
-        let Delivery::Call(incoming, answerer) = delivery else {
-            return;
+/// Who hears what hubs say.
+#[derive(Clone)]
+struct Ears {
+    sweeper: Seat<cancellation::Message>,
+    streams: Seat<streams::Message>,
+    interest: Interest,
+    holder: Holder,
+}
+
+impl Ears {
+    fn receiver(self) -> Receiver {
+        Arc::new(move |link: Link, delivery| match delivery {
+            Delivery::Up(_) => self.interest.up(link.slot().index),
+            Delivery::Down(reason) => self.interest.down(link.slot().index, reason),
+            Delivery::Event(_) => {}
+            Delivery::Call(incoming, answerer) => {
+                if let Wire::FromHub(question) = incoming.message {
+                    self.take(question, answerer);
+                }
+            }
+        })
+    }
+
+    fn take(&self, question: FromHub, answerer: Answerer) {
+        let topic = match question {
+            FromHub::Mail { mail, .. } => return self.take_mail(mail, answerer),
+            FromHub::Changed { topic } => topic,
         };
-        let Wire::FromHub(FromHub::Mail { mail, .. }) = incoming.message else {
-            return;
-        };
+        let heard = Heard::Hub(answerer);
+        let changed = streams::Message::Changed { topic, heard };
+        if self.streams.cast(changed).is_err() {
+            debug!("streams are restarting, the hub tells again");
+        }
+    }
+
+    /// Hands mail from other gateways to whom it concerns.
+    fn take_mail(&self, mail: Mail, answerer: Answerer) {
         let message = match mail {
             Mail::Find { scope, request_id } => cancellation::Message::RemoteFind {
                 scope,
@@ -511,12 +595,37 @@ fn hub_receiver(sweeper: Seat<cancellation::Message>) -> Receiver {
                 reason,
                 answerer,
             },
-            Mail::Resume { .. } => return,
+            Mail::Resume {
+                session,
+                stream,
+                after,
+                offset,
+                patience_ms,
+            } => {
+                let Ok(session) = Uuid::try_parse(&session) else {
+                    return answerer.answer(Answer::Replay(Replay::Unknown));
+                };
+                let wish = Wish {
+                    session,
+                    stream,
+                    after,
+                    offset,
+                    patience: Duration::from_millis(patience_ms),
+                };
+                return self.holder.answer(wish, answerer);
+            }
         };
-        if sweeper.cast(message).is_err() {
+        if self.sweeper.cast(message).is_err() {
             debug!("the registry is restarting, a cancel is lost");
         }
-    })
+    }
+}
+
+impl Shared {
+    /// Finds a server by its name.
+    pub(crate) fn hosted_of(&self, name: &str) -> Option<&Arc<Hosted>> {
+        self.hosted.iter().find(|hosted| *hosted.name == *name)
+    }
 }
 
 #[cfg(test)]

@@ -2,20 +2,19 @@
 
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use conduit_link::{Subject, Topic};
 use conduit_protocol::{
-    CacheHints, Era, Face, Lists, Rendered, RequestId, ServerCapabilities, Tool, ToolsPage,
+    Era, Face, Filter, Gate, Listed, Method, Page, Prompt, Rendered, RequestId, Resource,
+    ResourceTemplate, ServerCapabilities, Tool,
 };
-use conduit_server::{Policy, Server};
+use conduit_server::{CacheHints, Catalog, Changes, Listing, Server, ToolEntry};
 use conduit_telemetry::{ServerMetrics, Telemetry};
-use tokio::sync::Semaphore;
+use parking_lot::RwLock;
 
 use crate::watchdog::Named;
-
-/// Tools on one page of `tools/list` (R45).
-const PAGE: usize = 500;
 
 /// One server of this gateway.
 #[derive(Debug)]
@@ -24,160 +23,278 @@ pub struct Hosted {
     pub(crate) server: Arc<dyn Server>,
     pub(crate) metrics: ServerMetrics,
     pub(crate) face: Face,
-    tools: Vec<HostedTool>,
-    by_name: HashMap<Box<str>, usize>,
-    /// The pages of `tools/list`, as each era shows them.
-    modern_pages: Vec<ToolsPage>,
-    legacy_pages: Vec<ToolsPage>,
+    /// For callbacks that have no limit of their own.
+    pub(crate) time_limit: Duration,
+    /// What it offers, and is held to.
+    pub(crate) offered: ServerCapabilities,
+    /// Whether it declared that; else nothing is refused for not being offered but a
+    /// subscription (R9).
+    declares: bool,
+    /// With what it publishes, once it is served.
+    changes: OnceLock<Changes>,
+    /// As events name what is not prepared yet.
+    asked: [(Method, Arc<Named>); 3],
+    /// What it has, as it was when somebody last asked.
+    shown: RwLock<Arc<Shown>>,
 }
 
-/// A tool with what bounds its calls.
+/// What a server has at one moment, ready to be listed and called.
+#[derive(Debug)]
+pub(crate) struct Shown {
+    version: u64,
+    tools: HashMap<Box<str>, HostedTool>,
+    tool_pages: Pages<Tool>,
+    resource_pages: Pages<Resource>,
+    template_pages: Pages<ResourceTemplate>,
+    prompt_pages: Pages<Prompt>,
+}
+
+/// What can be listed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum List {
+    Tools,
+    Resources,
+    Templates,
+    Prompts,
+}
+
+/// A tool, and what its calls are known by.
 #[derive(Debug)]
 pub(crate) struct HostedTool {
-    pub(crate) name: Arc<str>,
+    pub(crate) entry: Arc<ToolEntry>,
     /// As events name it.
     pub(crate) named: Arc<Named>,
-    pub(crate) policy: Policy,
-    pub(crate) concurrency: Option<Arc<Semaphore>>,
-    pub(crate) time_limit: Duration,
 }
 
-/// A server cannot be hosted.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum HostError {
-    /// Two tools have one name, and a call could not tell them apart.
-    #[error("the server `{server}` has two tools called `{tool}`")]
-    DuplicateTool {
-        /// The server's name.
-        server: String,
-        /// The tools' name.
-        tool: String,
-    },
+/// The pages of a list, as each era shows them.
+#[derive(Debug)]
+struct Pages<T> {
+    modern: Vec<Page<T>>,
+    legacy: Vec<Page<T>>,
 }
 
 impl Hosted {
-    /// Takes a server in and shapes its lists once.
+    /// Takes a server in and shapes its lists.
     ///
-    /// `time_limit` is for tools that have none of their own.
-    ///
-    /// # Errors
-    ///
-    /// [`HostError::DuplicateTool`].
-    pub fn new(
-        server: Arc<dyn Server>,
-        telemetry: &Telemetry,
-        time_limit: Duration,
-    ) -> Result<Self, HostError> {
-        let implementation = server.implementation().clone();
+    /// `time_limit` is for callbacks that have none of their own.
+    #[must_use]
+    pub fn new(server: Arc<dyn Server>, telemetry: &Telemetry, time_limit: Duration) -> Self {
+        let implementation = server.implementation();
         let name: Arc<str> = implementation.name.as_str().into();
-        let held = Arc::clone(&server);
-        let entries = held.tools();
-        let mut by_name = HashMap::with_capacity(entries.len());
-        let mut tools = Vec::with_capacity(entries.len());
-        for (index, entry) in entries.iter().enumerate() {
-            let tool = entry.definition.name.as_str();
-            if by_name.insert(tool.into(), index).is_some() {
-                return Err(HostError::DuplicateTool {
-                    server: name.to_string(),
-                    tool: tool.to_owned(),
-                });
-            }
-            let registered: Arc<str> = tool.into();
-            tools.push(HostedTool {
-                named: Arc::new(Named {
-                    server: Arc::clone(&name),
-                    tool: Arc::clone(&registered),
-                }),
-                name: registered,
-                concurrency: entry
-                    .policy
-                    .concurrency
-                    .map(|limit| Arc::new(Semaphore::new(limit.get()))),
-                time_limit: entry.policy.time_limit.unwrap_or(time_limit),
-                policy: entry.policy.clone(),
-            });
-        }
+        let declared = server.capabilities();
+        let offered = server.offers().overlay(declared);
         let face = Face::new(
-            &implementation,
-            &offered(&*server),
+            implementation,
+            &offered,
             server.instructions(),
             CacheHints::default(),
         );
-        let definitions: Vec<&Tool> = entries.iter().map(|entry| &entry.definition).collect();
-        let hints = server.tools_cache();
-        let pages = |era| render_pages(&definitions, era, hints, &face);
-        let (modern_pages, legacy_pages) = (pages(Era::Modern), pages(Era::Legacy));
-        let names: Vec<&str> = tools.iter().map(|tool| &*tool.name).collect();
-        let metrics = telemetry.register_server(&name, &names);
-        Ok(Self {
+        let catalog = server.catalog();
+        let shown = Shown::of(&catalog, &name, &face);
+        let metrics = telemetry.register_server(&name, &tool_names(&catalog));
+        let named = |method: Method| {
+            let named = Named {
+                server: Arc::clone(&name),
+                callback: method.as_str().into(),
+            };
+            (method, Arc::new(named))
+        };
+        Self {
+            asked: [
+                named(Method::ResourcesRead),
+                named(Method::PromptsGet),
+                named(Method::CompletionComplete),
+            ],
+            changes: OnceLock::new(),
             name,
-            server,
             metrics,
-            tools,
-            by_name,
-            modern_pages,
-            legacy_pages,
             face,
+            time_limit,
+            declares: declared.is_some(),
+            offered,
+            shown: RwLock::new(Arc::new(shown)),
+            server,
+        }
+    }
+
+    /// Hands over what the server publishes its changes with.
+    pub(crate) fn attach(&self, changes: Changes) {
+        if self.changes.set(changes.clone()).is_ok() {
+            self.server.attach(changes);
+        }
+    }
+
+    /// Returns what the server publishes its changes with.
+    pub(crate) fn changes(&self) -> Changes {
+        self.changes.get().cloned().unwrap_or_default()
+    }
+
+    /// Returns how a callback is named before it is known which one it is.
+    pub(crate) fn named(&self, method: Method) -> Arc<Named> {
+        let [(_, first), ..] = &self.asked;
+        let named = self.asked.iter().find(|(asked, _)| *asked == method);
+        Arc::clone(named.map_or(first, |(_, named)| named))
+    }
+
+    /// Returns what the server has now.
+    pub(crate) fn shown(&self) -> Arc<Shown> {
+        let catalog = self.server.catalog();
+        {
+            let shown = self.shown.read();
+            if shown.version == catalog.version() {
+                return Arc::clone(&shown);
+            }
+        }
+        let shown = Arc::new(Shown::of(&catalog, &self.name, &self.face));
+        self.metrics.set_tools(&tool_names(&catalog));
+        *self.shown.write() = Arc::clone(&shown);
+        shown
+    }
+
+    /// Finds the method of a request, if the server serves it.
+    pub(crate) fn route(&self, era: Era, name: &str) -> Option<Method> {
+        Method::route(era, name).filter(|method| {
+            method
+                .capability()
+                .is_none_or(|gate| self.offered.offers(gate) || self.answers_nothing(gate))
         })
     }
 
-    /// Returns the index of a tool and what bounds it.
-    pub(crate) fn tool(&self, name: &str) -> Option<(usize, &HostedTool)> {
-        let index = *self.by_name.get(name)?;
-        Some((index, self.tools.get(index)?))
+    /// Returns the topics of a filter.
+    pub(crate) fn topics(&self, filter: &Filter) -> Vec<Topic> {
+        let lists = [
+            (filter.tools, Subject::Tools),
+            (filter.prompts, Subject::Prompts),
+            (filter.resources, Subject::Resources),
+        ];
+        let lists = lists
+            .into_iter()
+            .filter_map(|(wanted, subject)| wanted.then_some(subject));
+        let uris = filter.resource_uris.iter().cloned().map(Subject::Resource);
+        lists
+            .chain(uris)
+            .map(|subject| Topic {
+                server: self.name.to_string(),
+                subject,
+            })
+            .collect()
     }
 
-    /// Returns what lists show of a tool.
-    pub(crate) fn definition(&self, index: usize) -> Option<&Tool> {
-        self.server
-            .tools()
-            .get(index)
-            .map(|entry| &entry.definition)
+    /// Returns what a legacy session is told of: every list, and the resources that it
+    /// has subscribed to (L-SUB-16).
+    pub(crate) fn session_topics(&self, subscriptions: &[String]) -> Vec<Topic> {
+        let everything = Filter {
+            tools: true,
+            prompts: true,
+            resources: true,
+            resource_uris: subscriptions.to_vec(),
+            task_ids: None,
+        };
+        self.topics(&everything.honoured(&self.offered))
     }
 
-    /// Returns the registered name of a tool.
-    pub(crate) fn tool_name(&self, index: usize) -> Arc<str> {
-        self.tools
-            .get(index)
-            .map_or_else(|| Arc::from(""), |tool| Arc::clone(&tool.name))
+    /// Whether a server that declares nothing has an empty answer (R9).
+    fn answers_nothing(&self, gate: Gate) -> bool {
+        !self.declares && !matches!(gate, Gate::ResourceSubscriptions)
+    }
+}
+
+impl Shown {
+    /// Finds a tool.
+    pub(crate) fn tool(&self, name: &str) -> Option<&HostedTool> {
+        self.tools.get(name)
     }
 
-    /// Returns the response to `tools/list`, or `None` for a cursor that is not ours.
-    pub(crate) fn tools_page(
+    /// Answers a request for a page of a list; `None` when the cursor is not one of
+    /// this list.
+    pub(crate) fn page(
         &self,
+        list: List,
         era: Era,
         cursor: Option<&str>,
         id: &RequestId,
     ) -> Option<Rendered> {
+        match list {
+            List::Tools => self.tool_pages.respond(era, cursor, id),
+            List::Resources => self.resource_pages.respond(era, cursor, id),
+            List::Templates => self.template_pages.respond(era, cursor, id),
+            List::Prompts => self.prompt_pages.respond(era, cursor, id),
+        }
+    }
+
+    fn of(catalog: &Catalog, server: &Arc<str>, face: &Face) -> Self {
+        let entries = catalog.entries();
+        let listings = &entries.listings;
+        let tools = entries.tools.iter().map(|entry| {
+            let name = entry.definition.name.as_str();
+            let tool = HostedTool {
+                entry: Arc::clone(entry),
+                named: Arc::new(Named {
+                    server: Arc::clone(server),
+                    callback: name.into(),
+                }),
+            };
+            (Box::from(name), tool)
+        });
+        let definitions: Vec<_> = entries.tools.iter().map(|tool| &tool.definition).collect();
+        let tool_pages = Pages::render(&definitions, listings.tools, face);
+        let definitions: Vec<_> = entries
+            .resources
+            .iter()
+            .map(|one| &one.definition)
+            .collect();
+        let resource_pages = Pages::render(&definitions, listings.resources, face);
+        let definitions: Vec<_> = entries
+            .templates
+            .iter()
+            .map(|one| &one.definition)
+            .collect();
+        let template_pages = Pages::render(&definitions, listings.templates, face);
+        let definitions: Vec<_> = entries.prompts.iter().map(|one| &one.definition).collect();
+        let prompt_pages = Pages::render(&definitions, listings.prompts, face);
+        Self {
+            version: catalog.version(),
+            tools: tools.collect(),
+            tool_pages,
+            resource_pages,
+            template_pages,
+            prompt_pages,
+        }
+    }
+}
+
+fn tool_names(catalog: &Catalog) -> Vec<&str> {
+    let tools = catalog.entries().tools.iter();
+    tools.map(|tool| tool.definition.name.as_str()).collect()
+}
+
+impl<T: Listed> Pages<T> {
+    fn render(items: &[&T], listing: Listing, face: &Face) -> Self {
+        let render = |era| {
+            let size = listing.page.get();
+            let pages = items.len().div_ceil(size).max(1);
+            (0..pages)
+                .map(|page| {
+                    let shown = items.iter().copied().skip(page * size).take(size);
+                    let next = (page + 1 < pages).then(|| cursor_of(page + 1));
+                    Page::render(era, shown, next.as_deref(), listing.cache, face)
+                })
+                .collect()
+        };
+        Self {
+            modern: render(Era::Modern),
+            legacy: render(Era::Legacy),
+        }
+    }
+
+    fn respond(&self, era: Era, cursor: Option<&str>, id: &RequestId) -> Option<Rendered> {
         let pages = match era {
-            Era::Modern => &self.modern_pages,
-            Era::Legacy => &self.legacy_pages,
+            Era::Modern => &self.modern,
+            Era::Legacy => &self.legacy,
         };
         let page = cursor.map_or(Some(0), page_of)?;
         Some(pages.get(page)?.respond(id))
     }
-}
-
-/// What a server offers, as far as it is routed: tools.
-fn offered(server: &dyn Server) -> ServerCapabilities {
-    ServerCapabilities {
-        tools: server
-            .capabilities()
-            .map_or_else(|| Some(Lists::default()), |declared| declared.tools),
-        ..ServerCapabilities::default()
-    }
-}
-
-fn render_pages(tools: &[&Tool], era: Era, hints: CacheHints, face: &Face) -> Vec<ToolsPage> {
-    let pages = tools.len().div_ceil(PAGE).max(1);
-    (0..pages)
-        .map(|page| {
-            let shown = tools.iter().copied().skip(page * PAGE).take(PAGE);
-            let next = (page + 1 < pages).then(|| cursor_of(page + 1));
-            ToolsPage::render(era, shown, next.as_deref(), hints, face)
-        })
-        .collect()
 }
 
 /// Cursors are opaque to clients; ours say which page comes.

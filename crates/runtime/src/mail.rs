@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use conduit_link::{
     Answer, Lane, Link, Links, Mail, Message as Wire, Receiver, Recipients, ShardMap, Slot, ToHub,
-    owner,
+    Topic, owner,
 };
 use parking_lot::RwLock;
 use tracing::{debug, info};
@@ -77,6 +77,60 @@ impl PostOffice {
         shards.map = map;
     }
 
+    /// Whether there are hubs at all.
+    pub(crate) fn has_peers(&self) -> bool {
+        self.shared.links.is_some()
+    }
+
+    /// Returns the shards of the newest map.
+    pub(crate) fn shards(&self) -> Vec<u16> {
+        self.shared.shards.read().map.shards.clone()
+    }
+
+    /// Returns who owns what, by the newest map.
+    pub(crate) fn owners(&self) -> Owners {
+        Owners(self.shared.shards.read().map.clone())
+    }
+
+    /// Asks a shard. `None` when there is no answer.
+    pub(crate) async fn ask(
+        &self,
+        shard: u16,
+        question: ToHub,
+        deadline: Duration,
+    ) -> Option<Answer> {
+        let link = self.shared.shards.read().links.get(&shard).cloned()?;
+        ask(&link, Lane::Data, question, deadline).await
+    }
+
+    /// Asks the shard that owns a key. `None` when there is no answer.
+    pub(crate) async fn ask_owner(
+        &self,
+        key: &str,
+        question: ToHub,
+        deadline: Duration,
+    ) -> Option<Answer> {
+        let link = self.owner(key)?;
+        ask(&link, Lane::Data, question, deadline).await
+    }
+
+    /// Sends mail to one gateway and returns what it answers; `None` when it is not
+    /// there, or does not.
+    pub(crate) async fn send_to(
+        &self,
+        slot: Slot,
+        mail: Mail,
+        deadline: Duration,
+    ) -> Option<Answer> {
+        let link = self.owner(mail.key())?;
+        let question = ToHub::Mail {
+            to: Recipients::One(slot),
+            mail,
+            deadline_ms: millis(deadline),
+        };
+        ask(&link, Lane::Data, question, deadline).await
+    }
+
     /// Sends mail to every other gateway and returns how many took it; `None` when
     /// not all of them can be known to have got it, as while a hub is out of reach.
     pub(crate) async fn send_to_others(&self, mail: Mail) -> Option<u16> {
@@ -91,30 +145,47 @@ impl PostOffice {
         let question = ToHub::Mail {
             to: Recipients::Others,
             mail,
-            deadline_ms: u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX),
+            deadline_ms: millis(deadline),
         };
-        match link
-            .call(Lane::Control, Wire::ToHub(question), deadline)
-            .await
+        let answer = ask(&link, Lane::Control, question, deadline).await?;
+        if let Answer::Receipts {
+            taken, missing: 0, ..
+        } = answer
         {
-            Ok(Answer::Receipts {
-                taken, missing: 0, ..
-            }) => Some(taken),
-            Ok(other) => {
-                debug!(answer = ?other, "mail not delivered to all");
-                None
-            }
-            Err(error) => {
-                debug!(%error, "mail not delivered");
-                None
-            }
+            return Some(taken);
         }
+        debug!(?answer, "mail not delivered to all");
+        None
     }
 
     fn owner(&self, key: &str) -> Option<Link> {
         let shards = self.shared.shards.read();
         let index = owner(&shards.map, key)?;
         shards.links.get(&index).cloned()
+    }
+}
+
+/// Says which shard owns what.
+#[derive(Debug)]
+pub(crate) struct Owners(ShardMap);
+
+impl Owners {
+    pub(crate) fn of(&self, topic: &Topic) -> Option<u16> {
+        owner(&self.0, &topic.key())
+    }
+}
+
+pub(crate) fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+async fn ask(link: &Link, lane: Lane, question: ToHub, deadline: Duration) -> Option<Answer> {
+    match link.call(lane, Wire::ToHub(question), deadline).await {
+        Ok(answer) => Some(answer),
+        Err(error) => {
+            debug!(%error, "no answer from the hub");
+            None
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Turns what a call emits into its reply: the first thing decides (R7, R29).
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use conduit_protocol::{
     Era, LogLevel, ProgressToken, Rendered, RequestId, WireError, log_message, progress,
@@ -9,16 +10,27 @@ use conduit_server::{Emission, Emit};
 use conduit_telemetry::{LostKind, Telemetry};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
+use uuid::Uuid;
 
 use crate::admission::Admitted;
 use crate::exchange::{MessageReply, Reply};
 use crate::outbox::{Events, Kind, Outbox};
+use crate::replays::Replays;
 
 /// Answers one call, exactly once.
 #[derive(Debug)]
 pub(crate) struct Responder {
     state: Mutex<State>,
     call: Admitted,
+    /// For a stream to which its client may come back.
+    comeback: Option<Comeback>,
+}
+
+/// Where a stream is kept for whoever comes back to it.
+#[derive(Clone, Debug)]
+pub(crate) struct Comeback {
+    pub(crate) session: Uuid,
+    pub(crate) replays: Replays,
 }
 
 #[derive(Debug)]
@@ -26,16 +38,28 @@ enum State {
     /// Nothing was said yet; JSON is still possible.
     Silent(oneshot::Sender<Reply>),
     /// The stream is open.
-    Streaming(Arc<Outbox>),
+    Streaming(Open),
     /// The response is out.
     Answered,
 }
 
+#[derive(Clone, Debug)]
+struct Open {
+    outbox: Arc<Outbox>,
+    /// Its name among the kept ones.
+    stream: Option<Uuid>,
+}
+
 impl Responder {
-    pub(crate) fn new(reply: oneshot::Sender<Reply>, call: Admitted) -> Arc<Self> {
+    pub(crate) fn new(
+        reply: oneshot::Sender<Reply>,
+        call: Admitted,
+        comeback: Option<Comeback>,
+    ) -> Arc<Self> {
         Arc::new(Self {
             state: Mutex::new(State::Silent(reply)),
             call,
+            comeback,
         })
     }
 
@@ -59,11 +83,27 @@ impl Responder {
                 drop(sender.send(reply));
                 true
             }
-            State::Streaming(outbox) => {
+            State::Streaming(Open { outbox, stream }) => {
                 outbox.finish((!self.call.is_silent()).then_some(reply.message));
+                if let (Some(stream), Some(comeback)) = (stream, &self.comeback) {
+                    comeback.replays.ended(stream);
+                }
                 true
             }
             State::Answered => false,
+        }
+    }
+
+    /// Opens a stream that tells of changes, in place of an answer.
+    pub(crate) fn open_changes(&self, outbox: Arc<Outbox>, events: Events) {
+        let mut state = self.state.lock();
+        let open = State::Streaming(Open {
+            outbox,
+            stream: None,
+        });
+        if let State::Silent(sender) = std::mem::replace(&mut *state, open) {
+            // A client that left takes the stream with it.
+            drop(sender.send(Reply::Stream(events)));
         }
     }
 
@@ -93,20 +133,48 @@ impl Responder {
         }
     }
 
+    /// Lets the client go until later, if it can come back.
+    fn close(&self, retry: Duration) {
+        if self.comeback.is_some()
+            && let Some(outbox) = self.open_locked(&mut self.state.lock())
+        {
+            outbox.close(retry);
+        }
+    }
+
     fn open_locked(&self, state: &mut State) -> Option<Arc<Outbox>> {
         match std::mem::replace(state, State::Answered) {
             State::Silent(sender) => {
-                let outbox = Arc::new(Outbox::default());
-                let events = Events::new(Arc::clone(&outbox), self.call.clone());
+                let open = self.make_outbox();
+                let outbox = Arc::clone(&open.outbox);
+                let events = Events::of_call(Arc::clone(&outbox), self.call.clone());
+                *state = State::Streaming(open);
+                // A client that left takes the stream with it.
                 drop(sender.send(Reply::Stream(events)));
-                *state = State::Streaming(Arc::clone(&outbox));
                 Some(outbox)
             }
-            State::Streaming(outbox) => {
-                *state = State::Streaming(Arc::clone(&outbox));
+            State::Streaming(open) => {
+                let outbox = Arc::clone(&open.outbox);
+                *state = State::Streaming(open);
                 Some(outbox)
             }
             State::Answered => None,
+        }
+    }
+
+    fn make_outbox(&self) -> Open {
+        match &self.comeback {
+            Some(Comeback { session, replays }) => {
+                let (stream, outbox) = replays.open(*session);
+                Open {
+                    outbox,
+                    stream: Some(stream),
+                }
+            }
+            None => Open {
+                outbox: Arc::default(),
+                stream: None,
+            },
         }
     }
 }
@@ -174,6 +242,10 @@ impl Emit for Emitter {
                 ),
                 Some(_) | None => 0,
             },
+            Emission::Close { retry } => {
+                self.responder.close(retry);
+                0
+            }
             // What this runtime does not know, it cannot say.
             _ => 1,
         };

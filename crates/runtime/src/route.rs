@@ -5,9 +5,14 @@
 //! new session, a cancel that other gateways may know) becomes a task.
 
 mod answer;
+mod callback;
+mod handshake;
+mod later;
+mod listen;
 mod notice;
 mod request;
 mod session;
+mod state;
 
 use std::sync::Arc;
 

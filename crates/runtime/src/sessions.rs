@@ -13,11 +13,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use conduit_actor::{Actor, Failure, Seat};
+use conduit_actor::{Actor, Failure};
 use conduit_link::{
     Answer, Answerer, CallError, Lane, Link, Message as Wire, Refusal, SessionRecord, ToStore,
 };
-use conduit_protocol::LogLevel;
+use conduit_protocol::limits::SUBSCRIPTION_ENTRIES;
+use conduit_protocol::{ClientCapabilities, LogLevel, newest_legacy};
 use conduit_telemetry::Gauge;
 use parking_lot::RwLock;
 use serde_json::value::RawValue;
@@ -25,7 +26,7 @@ use tokio::time::Instant;
 use tracing::debug;
 use uuid::Uuid;
 
-use crate::streams;
+use crate::{gateway, live, streams};
 
 /// A session as requests see it; immutable but for its touch.
 #[derive(Debug)]
@@ -36,6 +37,10 @@ pub(crate) struct Session {
     pub(crate) server: Box<str>,
     pub(crate) version: &'static str,
     pub(crate) client: Option<Box<RawValue>>,
+    /// What the client can be asked for.
+    pub(crate) capabilities: ClientCapabilities,
+    /// The resources whose changes it wants to hear of.
+    pub(crate) subscriptions: Vec<String>,
     /// What it set with `logging/setLevel`; `info` until then (R7).
     pub(crate) level: LogLevel,
     touched: AtomicBool,
@@ -43,7 +48,12 @@ pub(crate) struct Session {
 
 impl Session {
     /// What a client on a pipe has agreed on.
-    pub(crate) fn of_pipe(server: &str, version: &'static str, client: Box<RawValue>) -> Self {
+    pub(crate) fn of_pipe(
+        server: &str,
+        version: &'static str,
+        client: Box<RawValue>,
+        capabilities: ClientCapabilities,
+    ) -> Self {
         let id = Uuid::new_v4();
         Self {
             id,
@@ -51,9 +61,52 @@ impl Session {
             server: server.into(),
             version,
             client: Some(client),
+            capabilities,
+            subscriptions: Vec::new(),
             level: LogLevel::Info,
             touched: AtomicBool::new(false),
         }
+    }
+
+    /// The same session, which wants other lines from now on.
+    pub(crate) fn with_level(&self, level: LogLevel) -> Self {
+        Self {
+            level,
+            ..self.copy()
+        }
+    }
+
+    /// The same session, which wants to hear of a resource, or no longer. `None` when it
+    /// hears of as many as it may.
+    pub(crate) fn with_subscription(&self, uri: &str, on: bool) -> Option<Self> {
+        let mut copy = self.copy();
+        let known = copy.subscriptions.iter().position(|known| known == uri);
+        match (known, on) {
+            (None, true) if copy.subscriptions.len() >= SUBSCRIPTION_ENTRIES => return None,
+            (None, true) => copy.subscriptions.push(uri.to_owned()),
+            (Some(place), false) => drop(copy.subscriptions.remove(place)),
+            (Some(_), true) | (None, false) => {}
+        }
+        Some(copy)
+    }
+
+    fn copy(&self) -> Self {
+        Self {
+            id: self.id,
+            text: Arc::clone(&self.text),
+            server: self.server.clone(),
+            version: self.version,
+            client: self.client.clone(),
+            capabilities: self.capabilities.clone(),
+            subscriptions: self.subscriptions.clone(),
+            level: self.level,
+            touched: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether its clients may come back to a stream (R43).
+    pub(crate) fn resumes(&self) -> bool {
+        self.version == newest_legacy()
     }
 }
 
@@ -111,6 +164,11 @@ impl Sessions {
         }
     }
 
+    /// Whether there can be sessions at all.
+    pub(crate) fn are_kept(&self) -> bool {
+        self.shared.store.is_some()
+    }
+
     /// Returns a session that is in the cache.
     pub(crate) fn cached(&self, id: Uuid) -> Option<Arc<Session>> {
         let session = self.shared.cached.read().get(&id).cloned()?;
@@ -153,6 +211,30 @@ impl Sessions {
         Ok(again || session_of(answer)?.is_some())
     }
 
+    /// Changes the level from which on a session wants to hear; every other gateway has
+    /// forgotten the old one when this returns. Returns whether there is such a session.
+    pub(crate) async fn set_level(&self, id: Uuid, level: LogLevel) -> Result<bool, Error> {
+        let before = self.shared.forgotten.load(Ordering::Acquire);
+        let level = level.as_str().to_owned();
+        let answer = self.ask(ToStore::SetSessionLevel { id, level }).await?;
+        // The store tells the others alone.
+        let Some(session) = session_of(answer)? else {
+            return Ok(false);
+        };
+        self.replace(&session, before);
+        Ok(true)
+    }
+
+    /// Lets a session hear of a resource, or no longer; every gateway that has a stream
+    /// of it knows when this returns. Returns whether there is such a session.
+    pub(crate) async fn subscribe(&self, id: Uuid, uri: String, on: bool) -> Result<bool, Error> {
+        let answer = self.ask(ToStore::SubscribeSession { id, uri, on }).await?;
+        if answer == Answer::Refused(Refusal::Full) {
+            return Err(Error::Full);
+        }
+        Ok(session_of(answer)?.is_some())
+    }
+
     /// Forgets everything, as when the link to the store is lost.
     pub(crate) fn forget_all(&self) {
         let mut cached = self.shared.cached.write();
@@ -168,6 +250,14 @@ impl Sessions {
             cached.remove(id);
         }
         self.shared.gauge.set(cached.len());
+    }
+
+    /// Puts `session` in place of what is cached, or forgets that if something was
+    /// forgotten since `before`.
+    fn replace(&self, session: &Arc<Session>, before: u64) {
+        self.forget(&[session.id]);
+        // What was forgotten just now is this one alone.
+        self.keep(session, before + 1);
     }
 
     /// Caches `session`, unless something was forgotten since `before`.
@@ -277,6 +367,11 @@ impl TryFrom<SessionRecord> for Session {
             server: record.server.into(),
             version,
             client: raw(&record.client),
+            capabilities: std::str::from_utf8(&record.capabilities)
+                .ok()
+                .and_then(ClientCapabilities::from_json)
+                .unwrap_or_default(),
+            subscriptions: record.subscriptions,
             level: record
                 .level
                 .and_then(|level| LogLevel::parse(&level))
@@ -307,13 +402,29 @@ pub(crate) enum Message {
 
 #[derive(Debug)]
 pub(crate) struct Keeper {
-    sessions: Sessions,
-    streams: Seat<streams::Message>,
+    shared: Arc<gateway::Shared>,
 }
 
 impl Keeper {
-    pub(crate) const fn new(sessions: Sessions, streams: Seat<streams::Message>) -> Self {
-        Self { sessions, streams }
+    pub(crate) const fn new(shared: Arc<gateway::Shared>) -> Self {
+        Self { shared }
+    }
+
+    fn forget(&self, ids: Vec<Uuid>, ended: bool, answerer: Answerer) {
+        let shared = &self.shared;
+        shared.sessions.forget(&ids);
+        if !ended {
+            let follow = live::follow(Arc::clone(shared), ids, answerer);
+            // The store has one such question at a time for each change.
+            shared.tasks.spawn(follow);
+            return;
+        }
+        shared.replays.forget(&ids);
+        let end = streams::Message::EndSessions { ids };
+        if shared.streams.cast(end).is_err() {
+            debug!("no streams to end");
+        }
+        answerer.answer(Answer::Done);
     }
 }
 
@@ -326,19 +437,8 @@ impl Actor for Keeper {
                 ids,
                 ended,
                 answerer,
-            } => {
-                self.sessions.forget(&ids);
-                if ended
-                    && self
-                        .streams
-                        .cast(streams::Message::EndSessions { ids })
-                        .is_err()
-                {
-                    debug!("no streams to end");
-                }
-                answerer.answer(Answer::Done);
-            }
-            Message::StoreLost => self.sessions.forget_all(),
+            } => self.forget(ids, ended, answerer),
+            Message::StoreLost => self.shared.sessions.forget_all(),
         }
         Ok(())
     }

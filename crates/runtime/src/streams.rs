@@ -1,132 +1,280 @@
-//! The session streams (GET, legacy) that clients hold open at this gateway.
+//! The streams that clients hold open at this gateway to hear of changes: listen
+//! streams (modern), and the own streams of sessions (GET, legacy) and of the pipe.
 //!
-//! One entry a stream; a stream is on the list until its [`SessionStream`] is
-//! dropped, so the list is never longer than the gateway's connections. Nothing
-//! is said on them yet but their end: when the session ends (R12) and when the
-//! gateway drains.
+//! One entry a stream; a stream is on the list until its [`Place`] is dropped, so the
+//! list is never longer than the gateway's connections. Each has a set of changes to
+//! tell (`outbox/pending.rs`) and never more topics than its client may ask for.
+//!
+//! A session may have several streams: each change goes to the newest, and the older
+//! ones stay open (R25).
 //!
 //! When the actor fails, its streams end with it and clients open them again.
 
-use std::collections::HashMap;
-use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use conduit_actor::{Actor, Failure, Reply, Seat};
+use conduit_link::{Answer, Answerer, Topic};
 use conduit_protocol::Rendered;
-use conduit_telemetry::Gauge;
-use futures_util::stream::Stream;
-use tokio::sync::oneshot;
 use tracing::debug;
 use uuid::Uuid;
 
-/// One open session stream; it ends with its session.
-#[derive(Debug)]
-pub struct SessionStream {
-    ended: oneshot::Receiver<()>,
-    place: Place,
-}
+use crate::interest::{Full, Interest, Wanted};
+use crate::outbox::Outbox;
 
+/// A stream's place on the list, until it is dropped.
 #[derive(Debug)]
-struct Place {
-    session: Uuid,
+pub(crate) struct Place {
     number: u64,
     streams: Seat<Message>,
 }
 
-impl Stream for SessionStream {
-    type Item = Rendered;
-
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Rendered>> {
-        Pin::new(&mut self.ended).poll(context).map(|_ended| None)
-    }
+/// A stream that wants to be told.
+#[derive(Debug)]
+pub(crate) struct Listener {
+    /// Where changes are put.
+    pub(crate) outbox: Arc<Outbox>,
+    /// The session whose stream it is; none of a listen stream.
+    pub(crate) session: Option<Uuid>,
+    /// What it is told of, each once.
+    pub(crate) topics: Vec<Topic>,
+    /// Whether a change may have been missed before: then all of it counts as changed.
+    pub(crate) missed: bool,
+    /// What is said at the end, if it is not the client who ends it.
+    pub(crate) farewell: Option<Rendered>,
 }
 
-impl Drop for Place {
-    fn drop(&mut self) {
-        let (session, number) = (self.session, self.number);
-        if self
-            .streams
-            .cast(Message::Detach { session, number })
-            .is_err()
-        {
-            debug!("streams are gone, nothing to detach");
-        }
-    }
+/// A stream that is on the list.
+#[derive(Debug)]
+pub(crate) struct Attached {
+    pub(crate) place: Place,
+    /// Resolves when every change is heard, see [`Wanted::heard`].
+    pub(crate) topics: Arc<Wanted>,
+}
+
+/// Who waits to know that a change was noted.
+#[derive(Debug)]
+pub(crate) enum Heard {
+    /// The hub.
+    Hub(Answerer),
+    /// Somebody here.
+    Here(Reply<()>),
 }
 
 /// What the actor hears.
 #[derive(Debug)]
 pub(crate) enum Message {
-    /// A client opens a stream for its session.
+    /// A client opens a stream.
     Attach {
-        session: Uuid,
-        reply: Reply<SessionStream>,
+        listener: Listener,
+        reply: Reply<Result<Attached, Full>>,
     },
-    /// A stream is closed. Sent once for each [`SessionStream`].
-    Detach { session: Uuid, number: u64 },
+    /// A stream is closed. Sent once for each [`Place`].
+    Detach { number: u64 },
+    /// A session's client wants to hear of other topics than before.
+    Retopic {
+        session: Uuid,
+        topics: Vec<Topic>,
+        /// What has to be heard; none when the session has no stream here.
+        reply: Reply<Result<Option<Arc<Wanted>>, Full>>,
+    },
+    /// Of these sessions, which have a stream here?
+    WhichSessions {
+        ids: Vec<Uuid>,
+        reply: Reply<Vec<Uuid>>,
+    },
+    /// Something has changed.
+    Changed { topic: Topic, heard: Heard },
+    /// Anything may have changed.
+    Missed,
     /// These sessions have ended.
     EndSessions { ids: Vec<Uuid> },
     /// The gateway is draining: end all of them.
     Drain,
 }
 
+impl Drop for Place {
+    fn drop(&mut self) {
+        let number = self.number;
+        if self.streams.cast(Message::Detach { number }).is_err() {
+            debug!("streams are gone, nothing to detach");
+        }
+    }
+}
+
+// === Behind the seat ===
+
 #[derive(Debug)]
 pub(crate) struct Streams {
     me: Seat<Message>,
+    interest: Interest,
     next: u64,
-    open: HashMap<Uuid, Vec<(u64, oneshot::Sender<()>)>>,
-    gauge: Gauge,
+    /// By number, so the newest is the last.
+    open: BTreeMap<u64, Open>,
+    /// The streams of each session, the newest last.
+    sessions: HashMap<Uuid, Vec<u64>>,
+    /// Who is told of what.
+    told: HashMap<Arc<Topic>, Vec<u64>>,
+}
+
+/// One open stream; it ends with its entry.
+#[derive(Debug)]
+struct Open {
+    outbox: Arc<Outbox>,
+    session: Option<Uuid>,
+    topics: Arc<Wanted>,
+    farewell: Option<Rendered>,
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.outbox.finish(self.farewell.take());
+    }
 }
 
 impl Streams {
-    pub(crate) fn new(me: Seat<Message>, gauge: Gauge) -> Self {
-        gauge.set(0);
+    pub(crate) fn new(me: Seat<Message>, interest: Interest) -> Self {
         Self {
             me,
+            interest,
             next: 1,
-            open: HashMap::new(),
-            gauge,
+            open: BTreeMap::new(),
+            sessions: HashMap::new(),
+            told: HashMap::new(),
         }
     }
 
-    fn attach(&mut self, session: Uuid) -> SessionStream {
+    fn attach(&mut self, listener: Listener) -> Result<Attached, Full> {
+        let topics = Arc::new(self.interest.want(listener.topics)?);
         let number = self.next;
         self.next += 1;
-        let (end, ended) = oneshot::channel();
-        self.open.entry(session).or_default().push((number, end));
-        self.gauge.inc();
-        SessionStream {
-            ended,
+        self.enter(number, topics.topics());
+        if listener.missed {
+            for topic in topics.topics() {
+                listener.outbox.change(topic);
+            }
+        }
+        if let Some(session) = listener.session {
+            self.sessions.entry(session).or_default().push(number);
+        }
+        let open = Open {
+            outbox: listener.outbox,
+            session: listener.session,
+            topics: Arc::clone(&topics),
+            farewell: listener.farewell,
+        };
+        self.open.insert(number, open);
+        Ok(Attached {
             place: Place {
-                session,
                 number,
                 streams: self.me.clone(),
             },
+            topics,
+        })
+    }
+
+    fn enter(&mut self, number: u64, topics: &[Arc<Topic>]) {
+        for topic in topics {
+            let told = self.told.entry(Arc::clone(topic)).or_default();
+            told.push(number);
         }
     }
 
-    fn detach(&mut self, session: Uuid, number: u64) {
-        let Some(streams) = self.open.get_mut(&session) else {
-            return;
-        };
-        let before = streams.len();
-        streams.retain(|(other, _)| *other != number);
-        if streams.len() < before {
-            self.gauge.dec();
-        }
-        if streams.is_empty() {
-            self.open.remove(&session);
-        }
-    }
-
-    fn end(&mut self, session: Uuid) {
-        for (_, end) in self.open.remove(&session).into_iter().flatten() {
-            self.gauge.dec();
-            // The client may have closed it in this moment.
-            if end.send(()).is_err() {
-                debug!("a stream closed as it was ended");
+    fn leave(&mut self, number: u64, topics: &[Arc<Topic>]) {
+        for topic in topics {
+            if let Some(told) = self.told.get_mut(topic) {
+                told.retain(|other| *other != number);
+                if told.is_empty() {
+                    self.told.remove(topic);
+                }
             }
         }
+    }
+
+    fn detach(&mut self, number: u64) {
+        let Some(open) = self.open.remove(&number) else {
+            return;
+        };
+        self.leave(number, open.topics.topics());
+        let Some(session) = open.session else { return };
+        let Some(streams) = self.sessions.get_mut(&session) else {
+            return;
+        };
+        streams.retain(|other| *other != number);
+        match streams.last().and_then(|newest| self.open.get(newest)) {
+            // What the client has not read there it shall read here.
+            Some(newest) => {
+                for topic in open.outbox.take_changes() {
+                    newest.outbox.change(&topic);
+                }
+            }
+            None => {
+                self.sessions.remove(&session);
+            }
+        }
+    }
+
+    fn retopic(&mut self, session: Uuid, topics: Vec<Topic>) -> Result<Option<Arc<Wanted>>, Full> {
+        let Some(numbers) = self.sessions.get(&session).cloned() else {
+            return Ok(None);
+        };
+        let wanted = Arc::new(self.interest.want(topics)?);
+        for number in numbers {
+            let Some(open) = self.open.get_mut(&number) else {
+                continue;
+            };
+            let before = std::mem::replace(&mut open.topics, Arc::clone(&wanted));
+            self.leave(number, before.topics());
+            self.enter(number, wanted.topics());
+        }
+        Ok(Some(wanted))
+    }
+
+    /// Notes a change; returns whether anybody listens to it.
+    fn change(&self, topic: &Topic) -> bool {
+        let Some((topic, told)) = self.told.get_key_value(topic) else {
+            return false;
+        };
+        for number in told {
+            if let Some(open) = self.open.get(number)
+                && self.is_newest(*number, open)
+            {
+                open.outbox.change(topic);
+            }
+        }
+        true
+    }
+
+    fn missed(&self) {
+        for (number, open) in &self.open {
+            if self.is_newest(*number, open) {
+                for topic in open.topics.topics() {
+                    open.outbox.change(topic);
+                }
+            }
+        }
+    }
+
+    fn is_newest(&self, number: u64, open: &Open) -> bool {
+        let Some(session) = &open.session else {
+            return true;
+        };
+        let streams = self.sessions.get(session);
+        streams.and_then(|streams| streams.last()) == Some(&number)
+    }
+
+    fn end_sessions(&mut self, ids: &[Uuid]) {
+        for id in ids {
+            for number in self.sessions.remove(id).into_iter().flatten() {
+                self.detach(number);
+            }
+        }
+    }
+
+    fn drain(&mut self) {
+        self.sessions.clear();
+        self.told.clear();
+        self.open.clear();
     }
 }
 
@@ -135,26 +283,40 @@ impl Actor for Streams {
 
     async fn handle(&mut self, message: Message) -> Result<(), Failure> {
         match message {
-            Message::Attach { session, reply } => {
-                if let Err(unwanted) = reply.send(self.attach(session)) {
+            Message::Attach { listener, reply } => {
+                let attached = self.attach(listener);
+                if let Err(unwanted) = reply.send(attached) {
                     drop(unwanted);
                 }
             }
-            Message::Detach { session, number } => self.detach(session, number),
-            Message::EndSessions { ids } => ids.into_iter().for_each(|id| self.end(id)),
-            Message::Drain => {
-                let sessions: Vec<Uuid> = self.open.keys().copied().collect();
-                sessions.into_iter().for_each(|id| self.end(id));
+            Message::Detach { number } => self.detach(number),
+            Message::Retopic {
+                session,
+                topics,
+                reply,
+            } => {
+                let wanted = self.retopic(session, topics);
+                if let Err(unwanted) = reply.send(wanted) {
+                    drop(unwanted);
+                }
             }
+            Message::WhichSessions { mut ids, reply } => {
+                ids.retain(|id| self.sessions.contains_key(id));
+                if let Err(unwanted) = reply.send(ids) {
+                    drop(unwanted);
+                }
+            }
+            Message::Changed { topic, heard } => {
+                let taken = self.change(&topic);
+                match heard {
+                    Heard::Hub(answerer) => answerer.answer(Answer::Receipt { taken }),
+                    Heard::Here(reply) => drop(reply.send(())),
+                }
+            }
+            Message::Missed => self.missed(),
+            Message::EndSessions { ids } => self.end_sessions(&ids),
+            Message::Drain => self.drain(),
         }
         Ok(())
-    }
-}
-
-impl SessionStream {
-    /// Returns the session whose stream this is.
-    #[must_use]
-    pub const fn session(&self) -> Uuid {
-        self.place.session
     }
 }

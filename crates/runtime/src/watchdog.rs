@@ -17,13 +17,13 @@ const LOOK: Duration = Duration::from_millis(250);
 /// How long a tool may hold the loop before it is named.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// A tool, as events name it.
+/// A callback, as events name it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Named {
     /// The server that it belongs to.
     pub(crate) server: Arc<str>,
-    /// Its registered name.
-    pub(crate) tool: Arc<str>,
+    /// As its author named it: a tool, a prompt, a resource's URI, a template.
+    pub(crate) callback: Arc<str>,
 }
 
 impl Named {
@@ -31,7 +31,7 @@ impl Named {
     pub(crate) fn panicked(&self) -> Event {
         Event::CallbackPanicked {
             server: self.server.to_string(),
-            tool: self.tool.to_string(),
+            tool: self.callback.to_string(),
         }
     }
 
@@ -39,7 +39,7 @@ impl Named {
     pub(crate) fn abandoned(&self) -> Event {
         Event::WorkerAbandoned {
             server: self.server.to_string(),
-            tool: self.tool.to_string(),
+            tool: self.callback.to_string(),
             pool: Pool::Blocking,
         }
     }
@@ -103,7 +103,7 @@ pub(crate) async fn watch(mark: Weak<Mark>, telemetry: Telemetry) {
             named = since;
             telemetry.emit(Event::LoopStalled {
                 server: tool.server.to_string(),
-                tool: tool.tool.to_string(),
+                tool: tool.callback.to_string(),
                 took: held,
             });
         }
@@ -117,7 +117,7 @@ mod tests {
     fn named(tool: &str) -> Arc<Named> {
         Arc::new(Named {
             server: "test".into(),
-            tool: tool.into(),
+            callback: tool.into(),
         })
     }
 

@@ -11,7 +11,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use conduit_protocol::{Code, Outcome, ToolResult, WireError};
+use conduit_protocol::{Code, Outcome, WireError};
 use conduit_server::Work;
 use conduit_telemetry::{Gauge, Pool, Telemetry};
 use futures_util::FutureExt;
@@ -22,6 +22,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
+use crate::call::Asked;
 use crate::watchdog::Named;
 
 /// The pool; dropping it leaves blocking callbacks to end by themselves.
@@ -47,13 +48,13 @@ pub(crate) struct Options {
 /// What bounds one call.
 #[derive(Clone, Debug)]
 pub(crate) struct Bounds {
-    /// The tool, and the server that it belongs to.
+    /// The callback, and the server that it belongs to.
     pub(crate) named: Arc<Named>,
     /// The longest that the call may take.
     pub(crate) time_limit: Duration,
     /// After a cancel, how long before the call is aborted; never if `None`.
     pub(crate) grace: Option<Duration>,
-    /// The tool's own limit of calls at once.
+    /// The callback's own limit of calls at once.
     pub(crate) concurrency: Option<Arc<Semaphore>>,
     /// Told when the client has had enough.
     pub(crate) token: CancellationToken,
@@ -64,9 +65,9 @@ const CANCELLED: Code = Code(-32_800);
 
 /// How a call ended.
 #[derive(Debug)]
-pub(crate) enum Ended {
+pub(crate) enum Ended<T> {
     /// The callback returned.
-    Returned(Outcome),
+    Returned(Outcome<T>),
     /// It panicked.
     Panicked,
     /// It took longer than its limit.
@@ -75,16 +76,13 @@ pub(crate) enum Ended {
     Aborted,
 }
 
-impl Ended {
+impl<T: Asked> Ended<T> {
     /// Turns it into what the client gets (R14).
-    pub(crate) fn into_outcome(self, tool: &str, time_limit: Duration) -> Outcome {
+    pub(crate) fn into_outcome(self, callback: &str, time_limit: Duration) -> Outcome<T> {
         match self {
             Self::Returned(outcome) => outcome,
             Self::Panicked => Outcome::Refused(WireError::internal()),
-            Self::OutOfTime => Outcome::Complete(ToolResult::failure(format!(
-                "the tool `{tool}` did not finish within {} s",
-                time_limit.as_secs_f64()
-            ))),
+            Self::OutOfTime => T::late(callback, time_limit),
             Self::Aborted => Outcome::Refused(WireError::new(CANCELLED, "Request cancelled")),
         }
     }
@@ -123,7 +121,7 @@ impl Workers {
     }
 
     /// Runs one callback to its end, or to one of its bounds.
-    pub(crate) async fn run(&self, work: Work, bounds: &Bounds) -> Ended {
+    pub(crate) async fn run<T: Asked>(&self, work: Work<T>, bounds: &Bounds) -> Ended<T> {
         let whole = async {
             let slot = match &bounds.concurrency {
                 Some(limit) => Arc::clone(limit).acquire_owned().await.ok(),
@@ -143,12 +141,12 @@ impl Workers {
             .unwrap_or(Ended::OutOfTime)
     }
 
-    async fn block(
+    async fn block<T: Asked>(
         &self,
-        callback: Box<dyn FnOnce() -> Outcome + Send>,
+        callback: Box<dyn FnOnce() -> Outcome<T> + Send>,
         bounds: &Bounds,
         slot: Option<tokio::sync::OwnedSemaphorePermit>,
-    ) -> Ended {
+    ) -> Ended<T> {
         let (Ok(permit), Some(runtime)) = (
             Arc::clone(&self.blocking).acquire_owned().await,
             &self.runtime,
@@ -179,7 +177,11 @@ impl Workers {
 
 impl Workers {
     /// Waits for the callback, or for a cancel and the grace after it.
-    async fn bounded(&self, callback: impl Future<Output = Caught>, bounds: &Bounds) -> Ended {
+    async fn bounded<T>(
+        &self,
+        callback: impl Future<Output = Caught<T>>,
+        bounds: &Bounds,
+    ) -> Ended<T> {
         let stop = async {
             bounds.token.cancelled().await;
             match bounds.grace {
@@ -209,7 +211,7 @@ impl Drop for Workers {
 
 // === Behind the pool ===
 
-type Caught = std::thread::Result<Outcome>;
+type Caught<T> = std::thread::Result<Outcome<T>>;
 
 /// Counts a blocking callback from when it was given up until it returns.
 #[derive(Clone)]

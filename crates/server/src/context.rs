@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use conduit_protocol::{Era, LogLevel, ProgressToken, RequestId, TraceContext};
+use conduit_protocol::{ClientCapabilities, Era, LogLevel, ProgressToken, RequestId, TraceContext};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
@@ -34,6 +34,10 @@ pub struct ContextParts {
     pub request_id: RequestId,
     /// What the client says it is, as it wrote it.
     pub client_info: Option<Box<RawValue>>,
+    /// What the client can be asked for.
+    pub capabilities: ClientCapabilities,
+    /// The lowest level of the log lines that the client wants; `None` for no lines.
+    pub log_level: Option<LogLevel>,
     /// The trace that the client asks to be continued.
     pub trace: TraceContext,
     /// With which the client asked for progress.
@@ -102,6 +106,19 @@ impl Context {
     #[must_use]
     pub fn client_info(&self) -> Option<&RawValue> {
         self.call.client_info.as_deref()
+    }
+
+    /// Returns what the client says it can be asked for.
+    #[must_use]
+    pub fn client_capabilities(&self) -> &ClientCapabilities {
+        &self.call.capabilities
+    }
+
+    /// Returns the lowest level of the log lines that the client wants; `None` when it
+    /// wants no lines. Whoever only wants to write some calls [`log`](Self::log).
+    #[must_use]
+    pub fn log_level(&self) -> Option<LogLevel> {
+        self.call.log_level
     }
 
     /// Returns the trace that the client asks to be continued.
@@ -193,6 +210,19 @@ impl Context {
     }
 }
 
+/// How its answer travels.
+impl Context {
+    /// Ends the stream of this call early, so that nobody has to hold a connection open
+    /// for as long as the call lasts: the client comes back after `retry` and gets the
+    /// rest. Does nothing where that is not possible, which is everywhere but in
+    /// sessions of 2025-11-25 over HTTP.
+    pub fn close_stream(&self, retry: Duration) {
+        if let Some(emit) = &self.call.emit {
+            emit.emit(Emission::Close { retry });
+        }
+    }
+}
+
 /// What it can tell others.
 impl Context {
     /// Returns what to tell clients with that something of the server has changed.
@@ -252,6 +282,8 @@ mod tests {
             principal: Some("secret-principal".into()),
             request_id: RequestId::from(1),
             client_info: None,
+            capabilities: ClientCapabilities::default(),
+            log_level: None,
             trace: TraceContext::default(),
             progress_token: ProgressToken::from_json("1").ok(),
             token: CancellationToken::new(),

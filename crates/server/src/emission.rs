@@ -1,5 +1,7 @@
 //! What a call says before its result.
 
+use std::time::Duration;
+
 use conduit_protocol::LogLevel;
 use serde_json::Value;
 
@@ -24,6 +26,11 @@ pub enum Emission {
         logger: Option<String>,
         /// What it says: a text, or any other JSON.
         data: Value,
+    },
+    /// Nothing more on this stream: the client may come back for the rest.
+    Close {
+        /// How long it should wait before it does.
+        retry: Duration,
     },
 }
 

@@ -93,12 +93,12 @@ mod violation;
 mod work;
 
 pub use conduit_protocol::{
-    Annotations, CacheHints, CacheScope, Code as WireCode, Completion, Content, Era, Icon,
-    Implementation, InvalidTool, InvalidToolName, Lists, LogLevel, MediaBlock, Meta, Outcome,
-    ProgressToken, Prompt, PromptArgument, PromptMessage, PromptResult, ReadResult, Reference,
-    RequestId, Resource, ResourceBlock, ResourceContents, ResourceLink, ResourceTemplate,
-    Resources, Role, ServerCapabilities, TextBlock, Theme, Tool, ToolAnnotations, ToolName,
-    ToolResult, TraceContext, WireError,
+    Annotations, CacheHints, CacheScope, ClientCapabilities, Code as WireCode, Completion, Content,
+    Era, Icon, Implementation, InvalidTool, InvalidToolName, Lists, LogLevel, MediaBlock, Meta,
+    Outcome, ProgressToken, Prompt, PromptArgument, PromptMessage, PromptResult, ReadResult,
+    Reference, RequestId, Resource, ResourceBlock, ResourceContents, ResourceLink,
+    ResourceTemplate, Resources, Role, ServerCapabilities, TextBlock, Theme, Tool, ToolAnnotations,
+    ToolName, ToolResult, TraceContext, WireError,
 };
 pub use {schemars, serde, serde_json};
 

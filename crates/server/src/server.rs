@@ -2,21 +2,17 @@
 
 use std::fmt;
 
-use conduit_protocol::{
-    CacheHints, Completion, Implementation, Outcome, PromptResult, ReadResult, ServerCapabilities,
-    WireError,
-};
+use conduit_protocol::{Completion, Implementation, PromptResult, ReadResult, ServerCapabilities};
 
 use crate::{
-    Arguments, Catalog, Changes, CompletionRequest, Context, InvalidServer, Job, Offers,
-    PromptArguments, ToolEntry, Work,
+    Catalog, Changes, CompletionRequest, Context, InvalidServer, Job, Offers, PromptArguments,
 };
 
 /// Something that has tools, resources and prompts, and can be asked for them.
 ///
 /// [`Toolbox`](crate::Toolbox) is one. All methods are called on the loop that
 /// serves the connections, so none may block, and what takes a while belongs into
-/// the [`Work`].
+/// the [`Work`](crate::Work).
 pub trait Server: fmt::Debug + Send + Sync + 'static {
     /// Names the server towards its clients.
     fn implementation(&self) -> &Implementation;
@@ -39,7 +35,8 @@ pub trait Server: fmt::Debug + Send + Sync + 'static {
     }
 
     /// Returns what the server has right now. Asked for with each request, so it has to
-    /// be at hand.
+    /// be at hand. Tools are what is in it; of the rest a server may have more than it
+    /// lists.
     fn catalog(&self) -> Catalog;
 
     /// Prepares a read; `None` when there is no such resource.
@@ -66,24 +63,6 @@ pub trait Server: fmt::Debug + Send + Sync + 'static {
     /// process that serves, before the first request.
     fn attach(&self, changes: Changes) {
         drop(changes);
-    }
-
-    /// Returns all tools, in the order in which they are listed. Always the same.
-    fn tools(&self) -> &[ToolEntry] {
-        &[]
-    }
-
-    /// Says for how long the list of tools may be kept, and for whom.
-    fn tools_cache(&self) -> CacheHints {
-        self.catalog().entries().listings.tools.cache
-    }
-
-    /// Prepares one call of the tool at this index of [`tools`](Self::tools).
-    fn call_tool(&self, tool: usize, arguments: Arguments, context: Context) -> Work {
-        match self.tools().get(tool) {
-            Some(entry) => entry.call(arguments, context),
-            None => Work::ready(Outcome::Refused(WireError::internal())),
-        }
     }
 }
 

@@ -40,7 +40,7 @@ pub struct TemplateBuilder {
 ///
 /// A variable may stand for anything a client writes, also for `..` or, escaped, for
 /// what has a slash in it. So never make a path of it: that is what
-/// [`files`](crate::files) is for.
+/// [`files`](crate::files()) is for.
 ///
 /// ```
 /// use conduit_server::template;

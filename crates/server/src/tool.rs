@@ -195,6 +195,18 @@ impl ToolBuilder {
 
 policy_methods!(ToolBuilder);
 
+/// How its answers travel.
+impl ToolBuilder {
+    /// Answers with a stream wherever the client can read one, though nothing precedes
+    /// the result: for calls that take long, and may
+    /// [close the stream](Context::close_stream) in between. Else the first thing that
+    /// a call says decides (R7).
+    pub const fn streams(mut self) -> Self {
+        self.policy.streams = true;
+        self
+    }
+}
+
 impl fmt::Debug for ToolBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ToolBuilder")

@@ -7,15 +7,15 @@ use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use conduit_protocol::{CacheHints, Icon, Implementation, Outcome, ServerCapabilities, WireError};
+use conduit_protocol::{CacheHints, Icon, Implementation, ServerCapabilities};
 use parking_lot::Mutex;
 
 use crate::completion::Completer;
 use crate::editor::{Contents, first_catalog};
 use crate::{
-    Arguments, Catalog, Changes, CompletionRequest, Context, Edit, Editor, IntoCompletion,
-    IntoServer, InvalidServer, Listings, Offers, PromptBuilder, ResourceBuilder, Server,
-    TemplateBuilder, ToolBuilder, ToolEntry, Work,
+    Catalog, Changes, CompletionRequest, Context, Edit, Editor, IntoCompletion, IntoServer,
+    InvalidServer, Listings, Offers, PromptBuilder, ResourceBuilder, Server, TemplateBuilder,
+    ToolBuilder,
 };
 
 /// A server made of functions; see [`Toolbox::builder`].
@@ -27,7 +27,6 @@ pub struct Toolbox {
     contents: Arc<Contents>,
     /// A lock because [`Server::attach`] takes it out through a shared reference, once.
     start: Mutex<Option<Start>>,
-    tools: Vec<ToolEntry>,
 }
 
 /// Collects what a [`Toolbox`] is made of.
@@ -283,8 +282,6 @@ impl ToolboxBuilder {
     /// a mistake in the program, never one of its input.
     pub fn build(self) -> Result<Toolbox, InvalidServer> {
         let catalog = first_catalog(self.edit, self.listings, self.completer)?;
-        let tools = catalog.entries().tools.iter();
-        let tools = tools.map(|tool| ToolEntry::clone(tool)).collect();
         let mut offers = self.offers;
         offers.completions = catalog.completes();
         self.contents.open(catalog);
@@ -295,7 +292,6 @@ impl ToolboxBuilder {
             offers,
             contents: self.contents,
             start: Mutex::new(self.start),
-            tools,
         })
     }
 }
@@ -328,17 +324,6 @@ impl Server for Toolbox {
         let start = self.start.lock().take();
         if let Some(start) = start {
             start(self.contents.editor());
-        }
-    }
-
-    fn tools(&self) -> &[ToolEntry] {
-        &self.tools
-    }
-
-    fn call_tool(&self, tool: usize, arguments: Arguments, context: Context) -> Work {
-        match self.tools.get(tool) {
-            Some(entry) => entry.call(arguments, context.with_changes(self.contents.changes())),
-            None => Work::ready(Outcome::Refused(WireError::internal())),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use conduit_protocol::{Era, Outcome, RequestId, TraceContext, WireError};
+use conduit_protocol::{ClientCapabilities, Era, Outcome, RequestId, TraceContext, WireError};
 use serde::Serialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -25,6 +25,8 @@ pub(crate) fn context_of(era: Era) -> Context {
         principal: None,
         request_id: RequestId::from(1),
         client_info: None,
+        capabilities: ClientCapabilities::default(),
+        log_level: None,
         trace: TraceContext::default(),
         progress_token: None,
         token: CancellationToken::new(),

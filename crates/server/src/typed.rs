@@ -1,7 +1,7 @@
 //! The JSON Schema of a Rust type, as lists show it. Pure.
 
 use schemars::generate::SchemaSettings;
-use schemars::transform::{RestrictFormats, Transform};
+use schemars::transform::{ReplaceBoolSchemas, RestrictFormats, Transform};
 use schemars::{JsonSchema, Schema};
 use serde_json::Value;
 
@@ -31,9 +31,13 @@ pub(crate) fn output_schema<T: JsonSchema>() -> Value {
 // === Behind the handle ===
 
 /// Leaves out what tells a reader nothing: the dialect, which is the default one,
-/// the name of the Rust type, and formats that JSON Schema does not know (`uint32`).
+/// the name of the Rust type, and formats that JSON Schema does not know (`uint32`). What
+/// may be anything is `{}` rather than `true`, which legacy clients refuse as a property.
 fn tidy(mut schema: Schema) -> Schema {
     RestrictFormats::default().transform(&mut schema);
+    let mut objects = ReplaceBoolSchemas::default();
+    objects.skip_additional_properties = true;
+    objects.transform(&mut schema);
     schema.ensure_object();
     schema.remove("$schema");
     schema.remove("title");
@@ -75,6 +79,20 @@ mod tests {
                 },
                 "required": ["count"],
             })
+        );
+    }
+
+    #[derive(JsonSchema)]
+    #[expect(dead_code, reason = "only its schema is looked at")]
+    struct Box {
+        anything: Value,
+    }
+
+    #[test]
+    fn a_property_that_may_be_anything_is_an_object_too() {
+        assert_eq!(
+            output_schema::<Box>()["properties"],
+            json!({"anything": {}})
         );
     }
 

@@ -21,6 +21,8 @@ pub struct Policy {
     /// How long a cancelled call may go on before it is aborted (asynchronous) or
     /// abandoned (blocking); `None` waits for as long as it takes.
     pub grace: Option<Duration>,
+    /// Whether a client that can read a stream always gets one (R7).
+    pub streams: bool,
 }
 
 /// Where the code of a callback runs.
@@ -71,6 +73,7 @@ impl Policy {
             time_limit: None,
             concurrency: None,
             grace: Some(Self::DEFAULT_GRACE),
+            streams: false,
         }
     }
 

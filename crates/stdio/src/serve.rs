@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use conduit_protocol::{Rendered, WireError, error};
-use conduit_runtime::{Accepts, Gateway, Head, Pipe, Reply};
+use conduit_runtime::{Accepts, Events, Gateway, Head, Pipe, Reply};
 use futures_util::StreamExt;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
+use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 use tracing::{debug, info};
 
 use crate::line::{Found, Lines};
@@ -49,16 +49,21 @@ pub async fn serve(
     let (answers, waiting) = mpsc::channel(ANSWERS);
     let served = async {
         let requests = TaskTracker::new();
+        let (pipe, changes) = Pipe::new();
         let desk = Desk {
             gateway: gateway.clone(),
-            pipe: Arc::new(Pipe::default()),
+            pipe,
             answers,
         };
+        let telling = desk.clone();
+        let _telling = AbortOnDropHandle::new(TaskTracker::new().spawn(telling.tell(changes)));
         let ended = tokio::select! {
             biased;
             () = stop.cancelled() => Ok(()),
             ended = desk.read(input, options.max_line, &requests) => ended,
         };
+        // Streams have no end of their own; calls have.
+        gateway.end_streams();
         requests.close();
         if timeout(options.grace, requests.wait()).await.is_err() {
             info!(left = requests.len(), "grace is over, stopping requests");
@@ -151,10 +156,14 @@ impl Desk {
         match self.gateway.submit(head, line).await {
             Reply::Message(reply) => self.say(reply.message).await,
             Reply::Accepted => {}
-            Reply::Stream(mut messages) => {
-                while let Some(message) = messages.next().await {
-                    self.say(message).await;
-                }
+            Reply::Stream(events) => self.tell(events).await,
+        }
+    }
+
+    async fn tell(self, mut events: Events) {
+        while let Some(event) = events.next().await {
+            if let Some(message) = event.message {
+                self.say(message).await;
             }
         }
     }

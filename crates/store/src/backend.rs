@@ -51,6 +51,16 @@ pub(crate) trait Tables {
     /// Changes a session's log level; tells whether there is such a session.
     fn set_level(&mut self, id: Uuid, level: &str, now: Second) -> Result<bool, Failure>;
 
+    /// Lets a session hear of a resource, or no longer. One that hears of
+    /// [`SUBSCRIPTIONS`](crate::retention::SUBSCRIPTIONS) hears of no more.
+    fn subscribe(
+        &mut self,
+        id: Uuid,
+        uri: &str,
+        on: bool,
+        now: Second,
+    ) -> Result<Subscribing, Failure>;
+
     /// Notes that sessions were used. Time never goes back; unknown ids are no
     /// matter.
     fn touch(&mut self, ids: &[Uuid], now: Second) -> Result<(), Failure>;
@@ -82,6 +92,19 @@ pub(crate) enum Opening {
     },
     /// There are as many as there may be, all of them in use.
     Full,
+}
+
+/// What became of a subscription.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Subscribing {
+    /// The session is not what it was.
+    Changed,
+    /// It was so already.
+    Unchanged,
+    /// The session hears of as many resources as it may.
+    Full,
+    /// There is no such session.
+    Unknown,
 }
 
 /// The database did not do what it should.

@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use crate::backend::{Opening, Reader};
+use crate::backend::{Opening, Reader, Subscribing};
 use crate::clock::Clock;
 use crate::gateways::{Audience, Gateways, Reason};
 use crate::retention::{Retention, SLICE};
@@ -80,7 +80,7 @@ impl Keeper {
             ToStore::LookSession { id } => Ok(self.look(id)),
             ToStore::OpenSession(record) => self.open(record).await,
             ToStore::SetSessionLevel { id, level } => self.set_level(id, level, asker).await,
-            ToStore::SubscribeSession { .. } => Ok(Answer::Refused(Refusal::Misplaced)),
+            ToStore::SubscribeSession { id, uri, on } => self.subscribe(id, uri, on).await,
             ToStore::TouchSessions { ids } => self.touch(&ids).await,
             ToStore::EndSession { id } => self.end(id).await,
         };
@@ -120,7 +120,8 @@ pub(crate) const fn operation(question: &ToStore) -> StoreOperation {
         ToStore::OpenSession(_) => StoreOperation::OpenSession,
         ToStore::LookSession { .. } => StoreOperation::LookSession,
         ToStore::SetSessionLevel { .. } => StoreOperation::SetSessionLevel,
-        ToStore::SubscribeSession { .. } | ToStore::TouchSessions { .. } => StoreOperation::TouchSessions,
+        ToStore::SubscribeSession { .. } => StoreOperation::SubscribeSession,
+        ToStore::TouchSessions { .. } => StoreOperation::TouchSessions,
         ToStore::EndSession { .. } => StoreOperation::EndSession,
     }
 }
@@ -167,6 +168,25 @@ impl Keeper {
             .await;
         // Read now rather than then: it may have ended since, and the asker must
         // not learn of it after it was told to forget it.
+        Ok(self.look(id))
+    }
+
+    async fn subscribe(&self, id: Uuid, uri: String, on: bool) -> Result<Answer, Refused> {
+        let now = self.clock.now();
+        let became = self
+            .writer
+            .run(move |tables| tables.subscribe(id, &uri, on, now))
+            .await?;
+        match became {
+            Subscribing::Changed => {
+                // The asker too: its answer may be lost, and its view would stay as it was.
+                self.forget(&[id], Reason::Changed, Audience::All).await;
+            }
+            Subscribing::Unchanged => {}
+            Subscribing::Full => return Ok(Answer::Refused(Refusal::Full)),
+            Subscribing::Unknown => return Ok(Answer::Session(None)),
+        }
+        // Read now rather than then, as for a level.
         Ok(self.look(id))
     }
 

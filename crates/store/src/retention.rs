@@ -1,4 +1,5 @@
-//! How long sessions stay, and who leaves when there are too many. Pure.
+//! How long sessions stay, who leaves when there are too many, and how much one may
+//! hold. Pure.
 //!
 //! Times are whole seconds, so each rule adds one second where it promises that
 //! something does *not* leave yet.
@@ -7,6 +8,10 @@ use std::time::Duration;
 
 /// The most sessions that leave in one go, so that no transaction grows long.
 pub(crate) const SLICE: u64 = 500;
+
+/// The most resources that one session hears of; the protocol's own limit, which is not
+/// seen from here. With as many of the longest URIs a record still fits into a frame.
+pub(crate) const SUBSCRIPTIONS: u64 = 1000;
 
 /// A session that was used less than this long ago never makes room for another.
 const PROTECTED: Duration = Duration::from_mins(1);

@@ -48,6 +48,60 @@ pub enum Event {
         /// Since the callback was started.
         took: Duration,
     },
+    /// A resource was read, or would have been (`resource.read`).
+    ///
+    /// Comes from [`ServerMetrics::read`](crate::ServerMetrics::read), which has
+    /// counted it.
+    ResourceRead {
+        /// The label of the server.
+        server: String,
+        /// The URI as the client wrote it; none when it wrote no string.
+        uri: Option<String>,
+        /// What became of it.
+        outcome: Outcome,
+        /// Since the callback was started.
+        took: Duration,
+    },
+    /// A prompt was asked for (`prompt.get`).
+    ///
+    /// Comes from [`ServerMetrics::prompt`](crate::ServerMetrics::prompt), which has
+    /// counted it.
+    PromptGot {
+        /// The label of the server.
+        server: String,
+        /// The name as the client wrote it; none when it wrote no string.
+        prompt: Option<String>,
+        /// What became of it.
+        outcome: Outcome,
+        /// Since the callback was started.
+        took: Duration,
+    },
+    /// A client began to listen to changes (`subscription.start`).
+    ///
+    /// Comes from
+    /// [`ServerMetrics::subscription_started`](crate::ServerMetrics::subscription_started),
+    /// which has counted it.
+    SubscriptionStarted {
+        /// The label of the server.
+        server: String,
+        /// The id of the request that began it, as JSON text.
+        subscription: String,
+    },
+    /// A client listens no longer (`subscription.stop`).
+    ///
+    /// Comes from
+    /// [`ServerMetrics::subscription_stopped`](crate::ServerMetrics::subscription_stopped),
+    /// which has timed it.
+    SubscriptionStopped {
+        /// The label of the server.
+        server: String,
+        /// The id of the request that began it, as JSON text.
+        subscription: String,
+        /// Why, as a constant word: `client`, `drain` or `empty`.
+        reason: &'static str,
+        /// Since it began.
+        took: Duration,
+    },
     /// A request was turned away before its callback.
     ///
     /// Comes from [`Telemetry::refused`](crate::Telemetry::refused), which has

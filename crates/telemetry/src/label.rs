@@ -151,6 +151,8 @@ label! {
         LookSession => "look_session",
         /// Change the log level of one.
         SetSessionLevel => "set_session_level",
+        /// Change which resources one hears of.
+        SubscribeSession => "subscribe_session",
         /// Note that sessions are in use.
         TouchSessions => "touch_sessions",
         /// End one.
@@ -185,6 +187,18 @@ label! {
         Missing => "missing",
         /// The hub had no room for it.
         Refused => "refused",
+    }
+}
+
+label! {
+    /// What became of a change that a gateway told the hub of.
+    ChangeOutcome {
+        /// Every gateway that listens has noted it.
+        Told => "told",
+        /// Some gateway did not answer in time: what it listens to ends with its link.
+        Missed => "missed",
+        /// The hub did not take it, and is to be told again.
+        Retried => "retried",
     }
 }
 

@@ -4,7 +4,8 @@
 //!
 //! - what happens with each request goes **straight** to pre-bound counters
 //!   ([`ServerMetrics::request`], [`ServerMetrics::tool`], [`Telemetry::refused`],
-//!   the [`Gauge`]s): no queue, no allocation, no lock that a writer holds;
+//!   the [`Gauge`]s): no queue, no allocation, no lock that a writer holds, but for the
+//!   moment in which a server gets new tools;
 //! - what happens rarely is an [`Event`]: [`Telemetry::emit`] hands it to the
 //!   sink actor, which counts it and writes the log line;
 //! - what *is*, rather than happens, is asked for at scrape time by collectors
@@ -45,12 +46,14 @@ pub use self::event::{CLIP, Event, Trace};
 pub use self::exposition::exposition;
 pub use self::gauge::{Gauge, Held};
 pub use self::label::{
-    CancelledBy, Direction, Era, ExitCause, LostKind, MailOutcome, Outcome, Pool, RefusedReason,
-    StoreOperation, StoreOutcome, StreamKind,
+    CancelledBy, ChangeOutcome, Direction, Era, ExitCause, LostKind, MailOutcome, Outcome, Pool,
+    RefusedReason, StoreOperation, StoreOutcome, StreamKind,
 };
 pub use self::logging::{LogFormat, init_logging};
 pub use self::metric::{Kind, Metric, Unit, table};
-pub use self::server_metrics::{RequestSample, SERVERS, ServerMetrics, TOOLS, ToolSample};
+pub use self::server_metrics::{
+    PromptSample, ReadSample, RequestSample, SERVERS, ServerMetrics, TOOLS, ToolSample,
+};
 pub use self::sink::QUEUE;
 pub use self::snapshot::MAX_SNAPSHOT;
 pub use self::telemetry::{LinkSample, SlotSample, Telemetry};

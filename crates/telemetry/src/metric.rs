@@ -68,7 +68,10 @@ impl Kind {
 
 /// Makes a constant for each row, and [`TABLE`] of all of them.
 macro_rules! metrics {
-    ($($row:ident = $kind:ident($unit:ident) $name:literal $labels:expr, $help:literal;)+) => {
+    ($(
+        $row:ident = $kind:ident($unit:ident $(, $bounds:ident)?) $name:literal $labels:expr,
+            $help:literal;
+    )+) => {
         /// Where each metric stands in the table.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[expect(non_camel_case_types, reason = "rows are written like constants")]
@@ -81,22 +84,23 @@ macro_rules! metrics {
             unit: Unit::$unit,
             labels: &$labels,
             help: $help,
-            buckets: buckets(Kind::$kind),
+            buckets: metrics!(@bounds $kind $($bounds)?),
         },)+];
     };
-}
-
-const fn buckets(kind: Kind) -> &'static [f64] {
-    match kind {
-        Kind::Histogram => BUCKETS,
-        Kind::Counter | Kind::Gauge => &[],
-    }
+    (@bounds Histogram) => { BUCKETS };
+    (@bounds Histogram $bounds:ident) => { $bounds };
+    (@bounds $kind:ident) => { &[] };
 }
 
 /// From a tenth of a millisecond to a minute.
 const BUCKETS: &[f64] = &[
     0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5,
     5.0, 10.0, 30.0, 60.0,
+];
+
+/// From a second to a day, for what a client keeps open.
+const LONG: &[f64] = &[
+    1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0, 10_800.0, 21_600.0, 43_200.0, 86_400.0,
 ];
 
 metrics! {
@@ -114,6 +118,18 @@ metrics! {
         "Calls of tools, by what became of them.";
     TOOL_SECONDS = Histogram(Seconds) "conduit_tool_duration_seconds" ["server", "tool"],
         "Time that the callback of a tool took.";
+    RESOURCE_READS = Counter(Things) "conduit_resource_reads_total" ["server", "outcome"],
+        "Reads of resources, by what became of them.";
+    RESOURCE_READ_SECONDS = Histogram(Seconds) "conduit_resource_read_duration_seconds" ["server"],
+        "Time that the callback of a resource took.";
+    PROMPT_GETS = Counter(Things) "conduit_prompt_gets_total" ["server", "outcome"],
+        "Prompts that clients asked for, by what became of that.";
+    PROMPT_GET_SECONDS = Histogram(Seconds) "conduit_prompt_get_duration_seconds" ["server"],
+        "Time that the callback of a prompt took.";
+    SUBSCRIPTIONS = Counter(Things) "conduit_subscriptions_total" ["server"],
+        "Subscriptions to changes that clients began.";
+    SUBSCRIPTION_SECONDS = Histogram(Seconds, LONG) "conduit_subscription_duration_seconds" ["server"],
+        "Time from the beginning of a subscription to its end.";
     WORKERS_BUSY = Gauge(Things) "conduit_workers_busy" ["pool"],
         "Callbacks that the worker pools run now.";
     WORKERS_ABANDONED = Gauge(Things) "conduit_workers_abandoned" ["pool"],
@@ -136,6 +152,10 @@ metrics! {
         "Progress and log notifications that their client read too slowly to get.";
     SESSIONS_CACHED = Gauge(Things) "conduit_sessions_cached" [],
         "Legacy sessions that the gateway has a view of.";
+    TOPICS = Gauge(Things) "conduit_topics_registered" [],
+        "Topics that the gateway's clients listen to.";
+    CHANGES_PUBLISHED = Counter(Things) "conduit_changes_published_total" ["outcome"],
+        "Changes that the gateway told the hub of, by what became of that.";
     STORE_OPERATIONS = Counter(Things) "conduit_store_operations_total" ["operation", "outcome"],
         "Operations that the store answered, by what it answered.";
     STORE_OPERATION_SECONDS = Histogram(Seconds) "conduit_store_operation_duration_seconds" ["operation"],
@@ -146,6 +166,10 @@ metrics! {
         "Legacy sessions that the store keeps.";
     HUB_MAIL = Counter(Things) "conduit_hub_mail_total" ["outcome"],
         "Mail between gateways, one for each recipient, by what became of it.";
+    HUB_CHANGES = Counter(Things) "conduit_hub_changes_total" ["outcome"],
+        "Changes of topics, one for each gateway that was told, by what became of it.";
+    HUB_TOPICS = Gauge(Things) "conduit_hub_topics" [],
+        "Topics that gateways have registered, one for each gateway.";
     RESTARTS = Counter(Things) "conduit_restarts_total" ["slot"],
         "Child processes that ended and were started again.";
     CHILD_EXITS = Counter(Things) "conduit_child_exits_total" ["slot", "cause"],
@@ -267,6 +291,14 @@ mod tests {
                 assert!(CLOSED.contains(label), "{} has `{label}`", metric.name);
             }
         }
+    }
+
+    #[test]
+    fn what_clients_keep_open_is_told_apart_by_the_hour() {
+        let long = Row::SUBSCRIPTION_SECONDS.metric().buckets;
+
+        assert!(long.contains(&3600.0) && long.contains(&86_400.0));
+        assert_eq!(Row::TOOL_SECONDS.metric().buckets.last(), Some(&60.0));
     }
 
     #[test]

@@ -1,18 +1,21 @@
 //! The counters of one server, bound before its first request.
 //!
 //! Each cell is made when it is first hit and found by its index from then on:
-//! no map, no lock. Only a tool's name is looked up, in a map that never
-//! changes.
+//! no map, no lock. Only a tool's name is looked up, in a map that is locked for
+//! the moment in which a new tool is entered, and never loses one: a tool that is
+//! gone keeps its label, and its place among [`TOOLS`].
 
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use prometheus::{Histogram, IntCounter};
+use parking_lot::RwLock;
+use prometheus::{Histogram, HistogramVec, IntCounter, IntCounterVec};
 use tracing::{Level, enabled};
 
 use crate::event::{Event, Trace, clip};
+use crate::instruments::Instruments;
 use crate::label::{Era, OTHER, Outcome, method_count, method_index, method_label};
 use crate::telemetry::Telemetry;
 
@@ -56,22 +59,42 @@ pub struct ToolSample<'a> {
     pub took: Duration,
 }
 
+/// A resource that was read.
+#[derive(Clone, Copy, Debug)]
+pub struct ReadSample<'a> {
+    /// The URI as the client wrote it; none when it wrote no string. Never a label.
+    pub resource: Option<&'a str>,
+    /// What became of it.
+    pub outcome: Outcome,
+    /// Since the callback was started; zero when it was not.
+    pub took: Duration,
+}
+
+/// A prompt that was asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct PromptSample<'a> {
+    /// The name as the client wrote it; none when it wrote no string. Never a label.
+    pub prompt: Option<&'a str>,
+    /// What became of it.
+    pub outcome: Outcome,
+    /// Since the callback was started; zero when it was not.
+    pub took: Duration,
+}
+
 impl ServerMetrics {
-    pub(crate) fn new<'a>(
-        telemetry: Telemetry,
-        server: &str,
-        tools: impl Iterator<Item = &'a str>,
-    ) -> Self {
+    pub(crate) fn new(telemetry: Telemetry, server: &str) -> Self {
         Self {
             shared: Arc::new(Shared {
                 telemetry,
                 server: server.to_owned(),
                 requests: cells(method_count() * Era::ALL.len() * Outcome::ALL.len()),
                 request_seconds: cells(method_count() * Era::ALL.len()),
-                tools: tools
-                    .map(|tool| (tool.into(), ToolCells::new(tool)))
-                    .collect(),
-                other: ToolCells::new(OTHER),
+                tools: RwLock::default(),
+                other: Cells::default(),
+                reads: Cells::default(),
+                prompts: Cells::default(),
+                subscriptions: OnceLock::new(),
+                subscription_seconds: OnceLock::new(),
             }),
         }
     }
@@ -80,6 +103,18 @@ impl ServerMetrics {
     #[must_use]
     pub fn server(&self) -> &str {
         &self.shared.server
+    }
+
+    /// Gives a label to each of these tools that has none yet, as long as there are
+    /// fewer than [`TOOLS`]. No tool loses its label.
+    pub fn set_tools<T: AsRef<str>>(&self, tools: &[T]) {
+        let labelled = self.shared.telemetry.label_tools(self.server(), tools);
+        let mut cells = self.shared.tools.write();
+        for tool in labelled {
+            if !cells.contains_key(tool) {
+                cells.insert(tool.into(), Cells::default());
+            }
+        }
     }
 
     /// Counts a request that was answered.
@@ -115,13 +150,7 @@ impl ServerMetrics {
             outcome,
             took,
         } = sample;
-        let cells = tool
-            .and_then(|tool| self.shared.tools.get(tool))
-            .unwrap_or(&self.shared.other);
-        self.shared.tool_calls_of(cells, outcome).inc();
-        self.shared
-            .tool_seconds_of(cells)
-            .observe(took.as_secs_f64());
+        self.shared.count_tool(tool, outcome, took);
         let heard = enabled!(target: "conduit_mcp.tool.execute", Level::DEBUG);
         if heard || self.shared.telemetry.has_listeners() {
             self.shared.telemetry.emit(Event::ToolExecuted {
@@ -132,13 +161,97 @@ impl ServerMetrics {
             });
         }
     }
+
+    /// Counts a resource that was read, or that a client asked for in vain.
+    pub fn read(&self, sample: ReadSample<'_>) {
+        let ReadSample {
+            resource,
+            outcome,
+            took,
+        } = sample;
+        let Shared { server, reads, .. } = &*self.shared;
+        let Instruments {
+            resource_reads,
+            resource_read_seconds,
+            ..
+        } = self.shared.telemetry.instruments();
+        reads.count(resource_reads, &[server], outcome);
+        reads.time(resource_read_seconds, &[server], took);
+        let heard = enabled!(target: "conduit_mcp.resource.read", Level::DEBUG);
+        if heard || self.shared.telemetry.has_listeners() {
+            self.shared.telemetry.emit(Event::ResourceRead {
+                server: server.clone(),
+                uri: resource.map(clip),
+                outcome,
+                took,
+            });
+        }
+    }
+
+    /// Counts a prompt that was asked for, in vain or not.
+    pub fn prompt(&self, sample: PromptSample<'_>) {
+        let PromptSample {
+            prompt,
+            outcome,
+            took,
+        } = sample;
+        let Shared {
+            server, prompts, ..
+        } = &*self.shared;
+        let Instruments {
+            prompt_gets,
+            prompt_get_seconds,
+            ..
+        } = self.shared.telemetry.instruments();
+        prompts.count(prompt_gets, &[server], outcome);
+        prompts.time(prompt_get_seconds, &[server], took);
+        let heard = enabled!(target: "conduit_mcp.prompt.get", Level::DEBUG);
+        if heard || self.shared.telemetry.has_listeners() {
+            self.shared.telemetry.emit(Event::PromptGot {
+                server: server.clone(),
+                prompt: prompt.map(clip),
+                outcome,
+                took,
+            });
+        }
+    }
+
+    /// Counts a client that begins to listen to changes. `subscription` is the id of
+    /// its request, as JSON text.
+    pub fn subscription_started(&self, subscription: &str) {
+        self.shared.subscriptions().inc();
+        let heard = enabled!(target: "conduit_mcp.subscription.start", Level::DEBUG);
+        if heard || self.shared.telemetry.has_listeners() {
+            self.shared.telemetry.emit(Event::SubscriptionStarted {
+                server: self.shared.server.clone(),
+                subscription: clip(subscription),
+            });
+        }
+    }
+
+    /// Times a subscription from [`ServerMetrics::subscription_started`] that has
+    /// ended. `reason` is one word: `client`, `drain` or `empty`.
+    pub fn subscription_stopped(&self, subscription: &str, reason: &'static str, took: Duration) {
+        self.shared
+            .subscription_seconds()
+            .observe(took.as_secs_f64());
+        let heard = enabled!(target: "conduit_mcp.subscription.stop", Level::DEBUG);
+        if heard || self.shared.telemetry.has_listeners() {
+            self.shared.telemetry.emit(Event::SubscriptionStopped {
+                server: self.shared.server.clone(),
+                subscription: clip(subscription),
+                reason,
+                took,
+            });
+        }
+    }
 }
 
 impl fmt::Debug for ServerMetrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ServerMetrics")
             .field("server", &self.shared.server)
-            .field("tools", &self.shared.tools.len())
+            .field("tools", &self.shared.tools.read().len())
             .finish_non_exhaustive()
     }
 }
@@ -152,23 +265,38 @@ struct Shared {
     requests: Box<[OnceLock<IntCounter>]>,
     /// By method and era.
     request_seconds: Box<[OnceLock<Histogram>]>,
-    tools: HashMap<Box<str>, ToolCells>,
-    other: ToolCells,
+    /// Never more than [`TOOLS`].
+    tools: RwLock<HashMap<Box<str>, Cells>>,
+    other: Cells,
+    reads: Cells,
+    prompts: Cells,
+    subscriptions: OnceLock<IntCounter>,
+    subscription_seconds: OnceLock<Histogram>,
 }
 
-struct ToolCells {
-    label: Box<str>,
+/// What became of calls of one thing, and how long they took.
+#[derive(Default)]
+struct Cells {
     calls: [OnceLock<IntCounter>; Outcome::ALL.len()],
     seconds: OnceLock<Histogram>,
 }
 
-impl ToolCells {
-    fn new(label: &str) -> Self {
-        Self {
-            label: label.into(),
-            calls: Default::default(),
-            seconds: OnceLock::new(),
+impl Cells {
+    /// Counts a call under its labels, of which the outcome is the last.
+    fn count(&self, counters: &IntCounterVec, labels: &[&str], outcome: Outcome) {
+        if let Some(cell) = self.calls.get(outcome as usize) {
+            cell.get_or_init(|| {
+                let labels: Vec<&str> = labels.iter().copied().chain([outcome.as_str()]).collect();
+                counters.with_label_values(&labels)
+            })
+            .inc();
         }
+    }
+
+    fn time(&self, histograms: &HistogramVec, labels: &[&str], took: Duration) {
+        self.seconds
+            .get_or_init(|| histograms.with_label_values(labels))
+            .observe(took.as_secs_f64());
     }
 }
 
@@ -193,24 +321,36 @@ impl Shared {
             .with_label_values(&[&self.server, era.as_str(), method_label(method)])
     }
 
-    #[expect(clippy::indexing_slicing, reason = "there is a cell for each outcome")]
-    fn tool_calls_of<'a>(&self, cells: &'a ToolCells, outcome: Outcome) -> &'a IntCounter {
-        cells.calls[outcome as usize].get_or_init(|| {
-            let labels = [&self.server, &*cells.label, outcome.as_str()];
+    fn count_tool(&self, tool: Option<&str>, outcome: Outcome, took: Duration) {
+        let Instruments {
+            tool_calls,
+            tool_seconds,
+            ..
+        } = self.telemetry.instruments();
+        let tools = self.tools.read();
+        let (label, cells) = tool
+            .and_then(|tool| tools.get(tool).map(|cells| (tool, cells)))
+            .unwrap_or((OTHER, &self.other));
+        let labels = [&self.server, label];
+        cells.count(tool_calls, &labels, outcome);
+        cells.time(tool_seconds, &labels, took);
+    }
+
+    fn subscriptions(&self) -> &IntCounter {
+        self.subscriptions.get_or_init(|| {
             self.telemetry
                 .instruments()
-                .tool_calls
-                .with_label_values(&labels)
+                .subscriptions
+                .with_label_values(&[&self.server])
         })
     }
 
-    fn tool_seconds_of<'a>(&self, cells: &'a ToolCells) -> &'a Histogram {
-        cells.seconds.get_or_init(|| {
-            let labels = [&self.server, &*cells.label];
+    fn subscription_seconds(&self) -> &Histogram {
+        self.subscription_seconds.get_or_init(|| {
             self.telemetry
                 .instruments()
-                .tool_seconds
-                .with_label_values(&labels)
+                .subscription_seconds
+                .with_label_values(&[&self.server])
         })
     }
 

@@ -25,7 +25,8 @@ use crate::event::Event;
 use crate::gauge::Gauge;
 use crate::instruments::{Instruments, raise_to};
 use crate::label::{
-    LostKind, MailOutcome, OTHER, Pool, RefusedReason, StoreOperation, StoreOutcome, StreamKind,
+    ChangeOutcome, LostKind, MailOutcome, OTHER, Pool, RefusedReason, StoreOperation, StoreOutcome,
+    StreamKind,
 };
 use crate::server_metrics::{SERVERS, ServerMetrics, TOOLS};
 use crate::sink::{self, QUEUE};
@@ -65,24 +66,17 @@ impl Telemetry {
     /// again keeps its counts.
     #[must_use]
     pub fn register_server<T: AsRef<str>>(&self, name: &str, tools: &[T]) -> ServerMetrics {
-        let mut servers = self.shared.servers.lock();
-        let room = servers.len() < SERVERS;
-        let name = if room || servers.contains_key(name) {
-            name
-        } else {
-            OTHER
+        let server = {
+            let mut servers = self.shared.servers.lock();
+            let room = servers.len() < SERVERS;
+            let known = room || servers.contains_key(name);
+            let server = if known { name } else { OTHER };
+            servers.entry(server.to_owned()).or_default();
+            server
         };
-        let known = servers.entry(name.to_owned()).or_default();
-        for tool in tools.iter().map(AsRef::as_ref) {
-            if known.len() < TOOLS && !known.contains(tool) {
-                known.insert(tool.to_owned());
-            }
-        }
-        let labelled = tools
-            .iter()
-            .map(AsRef::as_ref)
-            .filter(|tool| known.contains(*tool));
-        ServerMetrics::new(self.clone(), name, labelled)
+        let metrics = ServerMetrics::new(self.clone(), server);
+        metrics.set_tools(tools);
+        metrics
     }
 
     /// Counts a request that was turned away before its callback.
@@ -144,6 +138,21 @@ impl Telemetry {
         &self.shared.hot.sessions_cached
     }
 
+    /// Returns the level of topics that the clients of a gateway listen to.
+    #[must_use]
+    pub fn topics(&self) -> &Gauge {
+        &self.shared.hot.topics
+    }
+
+    /// Counts a change that a gateway told the hub of.
+    pub fn change_published(&self, outcome: ChangeOutcome) {
+        self.shared
+            .instruments
+            .changes_published
+            .with_label_values(&[outcome.as_str()])
+            .inc();
+    }
+
     /// Returns the level of callbacks that a pool runs.
     #[must_use]
     pub fn workers_busy(&self, pool: Pool) -> &Gauge {
@@ -201,6 +210,22 @@ impl Telemetry {
             .hub_mail
             .with_label_values(&[outcome.as_str()])
             .inc();
+    }
+
+    /// Counts the news of a change at one gateway.
+    pub fn change_told(&self, outcome: MailOutcome) {
+        self.shared
+            .instruments
+            .hub_changes
+            .with_label_values(&[outcome.as_str()])
+            .inc();
+    }
+
+    /// Returns the level of topics that gateways have registered at a hub, one for each
+    /// gateway.
+    #[must_use]
+    pub fn hub_topics(&self) -> &Gauge {
+        &self.shared.hot.hub_topics
     }
 
     /// Hands an event to the sink, or drops it and counts that; never waits.
@@ -293,6 +318,26 @@ impl Telemetry {
         process::collect(&self.shared.instruments);
         raise_to(&self.shared.hot.lost_lines, logging::lost_lines());
         Snapshot::of(&self.shared.process, &self.shared.instruments.registry).encode()
+    }
+
+    /// Keeps those of these tools of a server that are labels, as many as there may be.
+    pub(crate) fn label_tools<'a, T: AsRef<str>>(
+        &self,
+        server: &str,
+        tools: &'a [T],
+    ) -> Vec<&'a str> {
+        let mut servers = self.shared.servers.lock();
+        let known = servers.entry(server.to_owned()).or_default();
+        let mut labelled = Vec::with_capacity(tools.len().min(TOOLS));
+        for tool in tools.iter().map(AsRef::as_ref) {
+            if known.contains(tool) {
+                labelled.push(tool);
+            } else if known.len() < TOOLS {
+                known.insert(tool.to_owned());
+                labelled.push(tool);
+            }
+        }
+        labelled
     }
 
     pub(crate) fn instruments(&self) -> &Instruments {

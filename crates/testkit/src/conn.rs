@@ -89,6 +89,12 @@ impl Conn {
         Events::new(head, body, check(call))
     }
 
+    /// As [`stream`](Self::stream), on a connection that nobody else needs.
+    pub async fn into_stream(mut self, call: &Call) -> Events {
+        let events = self.stream(call).await;
+        events.holding(self)
+    }
+
     /// Returns whether the server has closed the connection.
     #[must_use]
     pub fn is_closed(&self) -> bool {

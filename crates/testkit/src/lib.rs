@@ -31,6 +31,6 @@ pub use self::conn::{Broken, Conn};
 pub use self::launch::{Ending, Launch, Options, binary};
 pub use self::metrics::Metrics;
 pub use self::raw::Raw;
-pub use self::reply::{Events, Reply};
+pub use self::reply::{Event, Events, Reply};
 pub use self::tree::{SlotStatus, Status, Tree};
 pub use self::wait::{PATIENCE, wait_until};

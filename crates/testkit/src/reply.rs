@@ -8,7 +8,7 @@ use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use serde_json::Value;
 
-use crate::{Broken, Version, schema};
+use crate::{Broken, Conn, Version, schema};
 
 /// A whole answer.
 #[derive(Clone, Debug)]
@@ -32,6 +32,19 @@ pub struct Events {
     body: Incoming,
     check: Check,
     parser: Parser,
+    /// The connection, where nobody else holds it.
+    _conn: Option<Conn>,
+}
+
+/// One event of a stream.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Event {
+    /// Its id, if it has one.
+    pub id: Option<String>,
+    /// After how many milliseconds a client should come back, if it says so.
+    pub retry: Option<u64>,
+    /// Its message; none in an event that only carries an id.
+    pub message: Option<Value>,
 }
 
 /// What a message is checked against.
@@ -118,8 +131,35 @@ impl Events {
     /// Safe: what has arrived stays for the next call.
     pub async fn next(&mut self) -> Result<Option<Value>, Broken> {
         loop {
-            if let Some(data) = self.parser.events.pop_front() {
-                return Ok(Some(self.check.message(&data)));
+            match self.next_event().await? {
+                Some(Event {
+                    message: Some(message),
+                    ..
+                }) => return Ok(Some(message)),
+                Some(_empty) => {}
+                None => return Ok(None),
+            }
+        }
+    }
+
+    /// Returns the next event, or nothing at the end of the stream.
+    ///
+    /// # Errors
+    ///
+    /// The connection broke.
+    ///
+    /// # Cancel safety
+    ///
+    /// Safe: what has arrived stays for the next call.
+    pub async fn next_event(&mut self) -> Result<Option<Event>, Broken> {
+        loop {
+            if let Some(Parsed { id, retry, data }) = self.parser.events.pop_front() {
+                let has_data = !data.is_empty();
+                return Ok(Some(Event {
+                    id,
+                    retry,
+                    message: has_data.then(|| self.check.message(&data)),
+                }));
             }
             match self.body.frame().await {
                 Some(frame) => {
@@ -151,7 +191,8 @@ impl Reply {
             parser
                 .events
                 .iter()
-                .map(|data| check.message(data))
+                .filter(|event| !event.data.is_empty())
+                .map(|event| check.message(&event.data))
                 .collect()
         } else if is(&head.headers, "application/json") {
             vec![check.message(std::str::from_utf8(&body).expect("JSON is UTF-8"))]
@@ -175,6 +216,15 @@ impl Events {
             body,
             check,
             parser: Parser::default(),
+            _conn: None,
+        }
+    }
+
+    /// Holds the connection for as long as the stream.
+    pub(crate) fn holding(self, conn: Conn) -> Self {
+        Self {
+            _conn: Some(conn),
+            ..self
         }
     }
 }
@@ -192,9 +242,19 @@ impl Check {
 #[derive(Debug, Default)]
 struct Parser {
     pending: Vec<u8>,
+    id: Option<String>,
+    retry: Option<u64>,
     data: Vec<String>,
-    events: VecDeque<String>,
+    events: VecDeque<Parsed>,
     comments: usize,
+}
+
+/// An event whose data nobody has looked at.
+#[derive(Debug, PartialEq)]
+struct Parsed {
+    id: Option<String>,
+    retry: Option<u64>,
+    data: String,
 }
 
 impl Parser {
@@ -210,9 +270,17 @@ impl Parser {
     fn line(&mut self, line: &str) {
         if line.is_empty() {
             if !self.data.is_empty() {
-                self.events.push_back(self.data.join("\n"));
+                self.events.push_back(Parsed {
+                    id: self.id.take(),
+                    retry: self.retry.take(),
+                    data: self.data.join("\n"),
+                });
                 self.data.clear();
             }
+        } else if let Some(id) = line.strip_prefix("id:") {
+            self.id = Some(id.trim_start().to_owned());
+        } else if let Some(retry) = line.strip_prefix("retry:") {
+            self.retry = retry.trim().parse().ok();
         } else if line.starts_with(':') {
             self.comments += 1;
         } else if let Some(data) = line.strip_prefix("data:") {
@@ -235,14 +303,16 @@ mod tests {
     #[test]
     fn events_come_out_whole_however_the_bytes_were_cut() {
         let wire =
-            b": hello\n\nevent: message\ndata: {\"a\":1}\n\ndata:{\"b\":\r\ndata: 2}\r\n\r\n";
+            b": hello\n\nevent: message\nid: 7\ndata: {\"a\":1}\n\ndata:{\"b\":\r\ndata: 2}\r\n\r\n";
         let mut parser = Parser::default();
 
         for byte in wire {
             parser.feed(&[*byte]);
         }
 
-        assert_eq!(parser.events, ["{\"a\":1}", "{\"b\":\n2}"]);
+        let data: Vec<_> = parser.events.iter().map(|event| &*event.data).collect();
+        assert_eq!(data, ["{\"a\":1}", "{\"b\":\n2}"]);
+        assert_eq!(parser.events[0].id.as_deref(), Some("7"));
         assert_eq!(parser.comments, 1);
     }
 }

@@ -78,9 +78,9 @@ mod tests {
             .build()
             .expect("a toolbox");
 
-        let written: Vec<String> = toolbox
-            .tools()
-            .iter()
+        let catalog = toolbox.catalog();
+        let tools = catalog.entries().tools.iter();
+        let written: Vec<String> = tools
             .map(|entry| {
                 let definition = &entry.definition;
                 let json = |text: &str| serde_json::to_string(text).expect("JSON");

@@ -7,6 +7,7 @@
 mod catalogue;
 mod changing;
 mod misbehaving;
+mod patient;
 mod plain;
 mod prompts;
 mod resources;
@@ -29,6 +30,7 @@ fn server() -> ToolboxBuilder {
         .tools(catalogue::tools())
         .tools(plain::tools())
         .tools(slow::tools())
+        .tools(patient::tools())
         .tools(misbehaving::tools())
         .tools(changing::tools(editor))
         .resources(resources::resources())

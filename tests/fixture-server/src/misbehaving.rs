@@ -25,7 +25,7 @@ async fn block_loop(arguments: Wait, _context: Context) -> &'static str {
 
 #[expect(clippy::panic, reason = "panics on purpose")]
 async fn boom(_: NoArguments, _context: Context) -> String {
-    panic!("cannot log in with user=root pw=hunter2");
+    panic!("db 10.0.0.5 pw=hunter2");
 }
 
 async fn fail(_: NoArguments, _context: Context) -> Result<String, ToolError> {

@@ -1,5 +1,5 @@
-//! Tools that take their time: one that can be cancelled, one that cannot, and one
-//! that talks all the while.
+//! Tools that take their time: one that can be cancelled, one that cannot, one that
+//! talks all the while, and one that lets its client go in the meantime.
 
 use std::future::poll_fn;
 use std::task::Poll;
@@ -9,6 +9,8 @@ use conduit::schemars::JsonSchema;
 use conduit::serde::Deserialize;
 use conduit::{Cancelled, Context, LogLevel, ToolBuilder, blocking_tool, tool};
 
+/// When the client of `linger` should come back.
+const RETRY: Duration = Duration::from_millis(50);
 /// How long `slow_blocking` may go on after a cancel, before it is abandoned.
 const GRACE: Duration = Duration::from_millis(100);
 
@@ -24,12 +26,22 @@ pub(crate) struct Wait {
 #[derive(Deserialize, JsonSchema)]
 #[serde(crate = "conduit::serde")]
 #[schemars(crate = "conduit::schemars")]
+struct Linger {
+    #[serde(flatten)]
+    wait: Wait,
+    /// What to answer with.
+    echo: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(crate = "conduit::serde")]
+#[schemars(crate = "conduit::schemars")]
 struct Steps {
     /// How many.
     n: u32,
 }
 
-pub(crate) fn tools() -> [ToolBuilder; 3] {
+pub(crate) fn tools() -> [ToolBuilder; 4] {
     [
         tool("slow", "Waits, unless it is cancelled.", slow).read_only(true),
         blocking_tool(
@@ -45,6 +57,13 @@ pub(crate) fn tools() -> [ToolBuilder; 3] {
             steps,
         )
         .read_only(true),
+        tool(
+            "linger",
+            "Closes its stream at once, where its client can come back for the answer.",
+            linger,
+        )
+        .read_only(true)
+        .streams(),
     ]
 }
 
@@ -80,6 +99,13 @@ async fn steps(arguments: Steps, context: Context) -> &'static str {
     context.log(LogLevel::Debug, Some("steps"), "all steps are done");
     context.log(LogLevel::Error, Some("steps"), "nothing is left to do");
     "ok"
+}
+
+async fn linger(arguments: Linger, context: Context) -> Result<String, Cancelled> {
+    context.log(LogLevel::Info, Some("linger"), "come back later");
+    context.close_stream(RETRY);
+    context.sleep(arguments.wait.duration()).await?;
+    Ok(arguments.echo.unwrap_or_else(|| "you are back".to_owned()))
 }
 
 async fn let_others_run() {

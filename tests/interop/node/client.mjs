@@ -1,62 +1,78 @@
-// The tour of @modelcontextprotocol/client. Usage: node client.mjs URL modern|auto|legacy
+// The tours of @modelcontextprotocol/client.
+// Usage: node client.mjs demo|fixtures modern|auto|legacy URL|COMMAND...
 
 import assert from 'node:assert/strict';
 
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { z } from 'zod';
 
-import { METHOD_NOT_FOUND, tour } from './tour.mjs';
+import { demo } from './demo.mjs';
+import { fixtures } from './fixtures.mjs';
+import { countingFetch, pings, sessions } from './session.mjs';
+import { INVALID_PARAMS, METHOD_NOT_FOUND, VERSIONS, listen, target, tour } from './tour.mjs';
 
-const [url, mode] = process.argv.slice(2);
-const negotiation = { modern: { pin: '2026-07-28' }, auto: 'auto', legacy: 'legacy' }[mode];
+const [checks, mode, ...rest] = process.argv.slice(2);
+const { url, ...program } = target(rest);
+const isPipe = url === undefined;
 const isLegacy = mode === 'legacy';
+const negotiation = { modern: { pin: VERSIONS.modern }, auto: 'auto', legacy: 'legacy' }[mode];
 
 async function connect() {
     const client = new Client({ name: 'tour', version: '1' }, { versionNegotiation: { mode: negotiation } });
-    await client.connect(new StreamableHTTPClientTransport(new URL(url)));
+    client.told = listen(client);
+    await client.connect(
+        isPipe
+            ? new StdioClientTransport(program)
+            : new StreamableHTTPClientTransport(url, { fetch: countingFetch(client) })
+    );
     return client;
 }
 
 async function end(client) {
-    if (isLegacy) await client.transport.terminateSession();
+    if (isLegacy && !isPipe) await client.transport.terminateSession();
     await client.close();
 }
 
-const legacy = {
-    'answers a ping': async client => {
-        assert.deepEqual(Object.keys(await client.ping()), []);
-    },
-    'has a session': client => {
-        assert.match(client.transport.sessionId, /^[0-9a-f-]{36}$/);
-    },
-    'a session that was ended is gone': async () => {
-        const other = await connect();
-        const headers = { 'content-type': 'application/json', 'mcp-session-id': other.transport.sessionId };
-        await end(other);
-        const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' });
-        assert.equal((await fetch(url, { method: 'POST', headers, body })).status, 404);
-    }
-};
+/** Listens for some kinds of changes, as the modern era does, and returns how to stop. */
+async function listenFor(client, filter) {
+    const subscription = await client.listen(filter);
+    assert.deepEqual(subscription.honoredFilter, filter);
+    return () => subscription.close();
+}
 
 const modern = {
-    'has no session': client => {
+    'has no session': ({ client }) => {
         assert.equal(client.transport.sessionId, undefined);
     },
-    'discovers the server again': async client => {
-        const { supportedVersions } = await client.request({ method: 'server/discover' });
-        assert.deepEqual(supportedVersions, ['2026-07-28']);
+    'discovers the server again': async ({ client }) => {
+        const { supportedVersions } = await client.discover();
+        assert.deepEqual(supportedVersions, [VERSIONS.modern]);
     }
 };
 
-await tour({
-    label: `client 2.4 ${mode}`,
-    expected: isLegacy ? '2025-11-25' : '2026-07-28',
+const kind = {
+    isLegacy,
+    isPipe,
     connect,
     end,
     call: (client, params, options) => client.callTool(params, options),
     version: client => client.getNegotiatedProtocolVersion(),
-    ask: (client, method) => client.request({ method, params: {} }, z.any()),
-    // This client shows our code only with a 2xx or a 400, and the modern era has a 404.
-    unknownMethod: isLegacy ? METHOD_NOT_FOUND : 'CLIENT_HTTP_NOT_IMPLEMENTED',
-    extra: isLegacy ? legacy : modern
-});
+    ask: (client, method, params = {}) => client.request({ method, params }, z.any()),
+    watch: async (client, uri) => {
+        if (!isLegacy) return listenFor(client, { resourceSubscriptions: [uri] });
+        await client.subscribeResource({ uri });
+        return () => client.unsubscribeResource({ uri });
+    },
+    followLists: async client => {
+        if (!isLegacy) return listenFor(client, { toolsListChanged: true, promptsListChanged: true });
+        return () => {};
+    },
+    // Over HTTP this client shows our code only with a 2xx or a 400, and the modern era has a 404.
+    unknownMethod: isLegacy || isPipe ? METHOD_NOT_FOUND : 'CLIENT_HTTP_NOT_IMPLEMENTED',
+    // It translates the code of the legacy era.
+    unknownResource: INVALID_PARAMS,
+    extra: isLegacy ? { ...pings(), ...(isPipe ? {} : sessions(url)) } : modern
+};
+
+await tour(`client 2.4 ${mode}${isPipe ? ' on a pipe' : ''}`, { demo, fixtures }[checks](kind));

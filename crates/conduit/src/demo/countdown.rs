@@ -80,6 +80,8 @@ mod tests {
             principal: None,
             request_id: RequestId::from(1),
             client_info: None,
+            capabilities: crate::ClientCapabilities::default(),
+            log_level: None,
             trace: TraceContext::default(),
             progress_token: ProgressToken::from_json("1").ok(),
             token,

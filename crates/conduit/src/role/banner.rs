@@ -4,12 +4,12 @@ use std::net::SocketAddr;
 
 use conduit_supervisor::Status;
 
-use super::settings::PATH;
+use crate::Implementation;
 
 /// What the banner tells besides the tree.
 pub(crate) struct Banner<'a> {
-    pub(crate) server: &'a str,
-    pub(crate) version: &'a str,
+    /// The servers, and the path of each.
+    pub(crate) servers: Vec<(&'a Implementation, &'a str)>,
     pub(crate) endpoint: SocketAddr,
     pub(crate) admin: SocketAddr,
     /// Whether any `Host` is let in (R13).
@@ -20,18 +20,24 @@ impl Banner<'_> {
     /// Writes the banner; `status` lists the processes.
     pub(crate) fn text(&self, status: &Status) -> String {
         let Self {
-            server,
-            version,
+            servers,
             endpoint,
             admin,
             any_host,
         } = self;
+        let named: Vec<_> = servers
+            .iter()
+            .map(|(server, _)| format!("{} {}", server.name, server.version))
+            .collect();
         let mut text = format!(
-            "conduit {}: serving {server} {version}\n\n  \
-             endpoint   http://{endpoint}{PATH}\n  \
-             admin      http://{admin}  (/metrics /healthz /readyz /status)\n\n",
-            env!("CARGO_PKG_VERSION")
+            "conduit {}: serving {}\n\n",
+            env!("CARGO_PKG_VERSION"),
+            named.join(", ")
         );
+        for (_, path) in servers {
+            text += &format!("  endpoint   http://{endpoint}{path}\n");
+        }
+        text += &format!("  admin      http://{admin}  (/metrics /healthz /readyz /status)\n\n");
         for slot in &status.slots {
             let pid = slot
                 .pid
@@ -41,8 +47,9 @@ impl Banner<'_> {
         if *any_host {
             text += "\nAny Host header is let in: http.allowed_hosts is empty.\n";
         }
+        let path = servers.first().map_or("", |(_, path)| path);
         text += &format!(
-            "\ntry it:\n  curl -s http://{endpoint}{PATH} -H 'Content-Type: application/json' \
+            "\ntry it:\n  curl -s http://{endpoint}{path} -H 'Content-Type: application/json' \
              -d '{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/list\"}}'\n\n\
              Ctrl-C stops it.\n"
         );

@@ -13,11 +13,12 @@ use super::{block_on, inherited, settings};
 use crate::Server;
 use crate::args::Child;
 use crate::failure::Failure;
+use crate::servers;
 
 /// How much longer than its calls a connection may take to close.
 const CLOSING: Duration = Duration::from_secs(1);
 
-pub(crate) fn run(child: &Child, server: Arc<dyn Server>) -> Result<(), Failure> {
+pub(crate) fn run(child: &Child, servers: Vec<Arc<dyn Server>>) -> Result<(), Failure> {
     let (listener, counters) = inherited::take().map_err(Failure::listener)?;
     let settings = child::read_settings()?;
     block_on(async {
@@ -26,13 +27,16 @@ pub(crate) fn run(child: &Child, server: Arc<dyn Server>) -> Result<(), Failure>
         let balance = Balance::open(counters, child.slot.index)
             .map_err(Failure::of("cannot read the connection counters"))?;
         let time_limit = house.settings.limits.request_timeout_ms.duration();
-        let hosted = Hosted::new(server, &house.telemetry, time_limit)
-            .map_err(Failure::of("cannot host the server"))?;
-        let options = settings::gateway(&house.settings);
-        let gateway = Gateway::start(options, vec![hosted], Some(&house.links), &house.telemetry)
+        let paths = servers::paths(&servers);
+        let hosted = servers
+            .into_iter()
+            .map(|server| Hosted::new(server, &house.telemetry, time_limit))
+            .collect();
+        let options = settings::gateway(&house.settings, child.slot.index);
+        let gateway = Gateway::start(options, hosted, Some(&house.links), &house.telemetry)
             .await
             .map_err(Failure::of("cannot start the gateway"))?;
-        let http = settings::http(&house.settings, address.ip().is_loopback());
+        let http = settings::http(&house.settings, paths, address.ip().is_loopback());
         let telemetry = house.telemetry.clone();
         let endpoint = Endpoint::start(listener, Some(balance), gateway.clone(), telemetry, http)
             .map_err(Failure::of("cannot serve"))?;

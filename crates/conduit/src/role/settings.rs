@@ -7,9 +7,6 @@ use conduit_config::{AddressScope, LogFormat, Settings};
 use conduit_http::{Front, TrustedProxies};
 use conduit_lifecycle::Backoff;
 
-/// Where the one server of a process is served (R37).
-pub(crate) const PATH: &str = "/mcp";
-
 pub(crate) fn gateways(settings: &Settings) -> u16 {
     match settings.gateway.count {
         0 => std::thread::available_parallelism()
@@ -37,8 +34,10 @@ pub(crate) fn supervisor(settings: &Settings) -> conduit_supervisor::Options {
     }
 }
 
-pub(crate) fn gateway(settings: &Settings) -> conduit_runtime::Options {
+/// `index` says which of the gateways it is.
+pub(crate) fn gateway(settings: &Settings, index: u16) -> conduit_runtime::Options {
     conduit_runtime::Options {
+        index,
         in_flight: settings.limits.in_flight.get(),
         dispatch_patience: settings.limits.dispatch_patience_ms.duration(),
         actor_patience: settings.limits.actor_patience_ms.duration(),
@@ -46,6 +45,8 @@ pub(crate) fn gateway(settings: &Settings) -> conduit_runtime::Options {
         blocking: settings.workers.blocking.get(),
         sessions_cached: settings.sessions.cached.get(),
         store_patience: settings.store.patience_ms.duration(),
+        // The store has to note what a session wants within the same time.
+        hub_patience: settings.store.patience_ms.duration(),
         require_session: settings.legacy.require_session,
         address_scope: match settings.cancellation.address_scope {
             AddressScope::Strict => conduit_runtime::AddressScope::Strict,
@@ -57,12 +58,17 @@ pub(crate) fn gateway(settings: &Settings) -> conduit_runtime::Options {
     }
 }
 
-/// `loopback` says whether the endpoint is bound to a loopback address.
-pub(crate) fn http(settings: &Settings, loopback: bool) -> conduit_http::Options {
+/// `paths` says where each server is; `loopback` whether the endpoint is bound to a
+/// loopback address.
+pub(crate) fn http(
+    settings: &Settings,
+    paths: Vec<String>,
+    loopback: bool,
+) -> conduit_http::Options {
     let http = &settings.http;
     let trusted = http.trusted_proxies.clone();
     conduit_http::Options {
-        paths: vec![PATH.to_owned()],
+        paths,
         max_connections: http.max_connections.get(),
         max_body: http.max_body_bytes.get(),
         body_budget: http.body_budget_bytes.get(),

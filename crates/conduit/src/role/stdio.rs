@@ -25,9 +25,9 @@ pub(crate) fn run(sources: &Sources, server: Arc<dyn Server>) -> Result<(), Fail
     block_on(async {
         let telemetry = Telemetry::new("stdio");
         let time_limit = settings.limits.request_timeout_ms.duration();
-        let hosted = Hosted::new(server, &telemetry, time_limit)
-            .map_err(Failure::of("cannot host the server"))?;
-        let gateway = Gateway::start(settings::gateway(&settings), vec![hosted], None, &telemetry)
+        let hosted = Hosted::new(server, &telemetry, time_limit);
+        let runtime = settings::gateway(&settings, 0);
+        let gateway = Gateway::start(runtime, vec![hosted], None, &telemetry)
             .await
             .map_err(Failure::of("cannot start the runtime"))?;
         let options = Options {

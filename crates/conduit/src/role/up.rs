@@ -19,12 +19,12 @@ use super::pages::BoardPages;
 use super::{block_on, settings};
 use crate::args::Program;
 use crate::failure::Failure;
-use crate::{Server, command, panics};
+use crate::{Server, command, panics, servers};
 
 pub(crate) fn run(
     _program: &Program,
     sources: &Sources,
-    server: &dyn Server,
+    servers: &[Arc<dyn Server>],
 ) -> Result<(), Failure> {
     let mut settings = conduit_config::load(sources)?.settings;
     let format = settings::log_format(settings.log.format);
@@ -35,7 +35,7 @@ pub(crate) fn run(
     let claim = Claim::take(&settings.state.dir)?;
     let listener = bind(settings.http.listen).map_err(Failure::at("cannot serve http.listen"))?;
     let admin = bind(settings.admin.listen).map_err(Failure::at("cannot serve admin.listen"))?;
-    block_on(supervise(settings, claim, listener, admin, server))
+    block_on(supervise(settings, claim, listener, admin, servers))
 }
 
 // === Behind the role ===
@@ -89,7 +89,7 @@ async fn supervise(
     claim: Claim,
     listener: TcpListener,
     admin: TcpListener,
-    server: &dyn Server,
+    servers: &[Arc<dyn Server>],
 ) -> Result<(), Failure> {
     let (mut signals, tasks) = (Signals::watch()?, TaskTracker::new());
     let address = |socket: &TcpListener| {
@@ -120,7 +120,7 @@ async fn supervise(
         () = signals.next() => None,
         failure = supervisor.ended() => Some(failure),
         () = supervisor.settled() => {
-            show(&supervisor, server, endpoint, admin_address, &settings);
+            show(&supervisor, servers, endpoint, admin_address, &settings);
             tokio::select! {
                 biased;
                 () = signals.next() => None,
@@ -180,15 +180,17 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 fn show(
     supervisor: &Supervisor,
-    server: &dyn Server,
+    servers: &[Arc<dyn Server>],
     endpoint: SocketAddr,
     admin: SocketAddr,
     settings: &Settings,
 ) {
-    let implementation = server.implementation();
+    let paths = servers::paths(servers);
+    let served = servers.iter().zip(&paths);
     let banner = Banner {
-        server: &implementation.name,
-        version: &implementation.version,
+        servers: served
+            .map(|(server, path)| (server.implementation(), path.as_str()))
+            .collect(),
         endpoint,
         admin,
         any_host: !endpoint.ip().is_loopback() && settings.http.allowed_hosts.is_empty(),

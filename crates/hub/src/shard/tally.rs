@@ -1,9 +1,9 @@
-//! What became of a mail.
+//! What became of a mail, or of the news of a change.
 
-use conduit_link::{Answer, CallError};
+use conduit_link::{Answer, CallError, Replay};
 use conduit_telemetry::MailOutcome;
 
-/// The receipts of one mail.
+/// The receipts of one mail or change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tally {
     received: u16,
@@ -15,8 +15,10 @@ pub(super) struct Tally {
 /// mail is missing: it may hold what the mail is about.
 pub(super) const fn outcome(answer: &Result<Answer, CallError>) -> MailOutcome {
     match answer {
-        Ok(Answer::Receipt { taken: true }) => MailOutcome::Taken,
-        Ok(Answer::Receipt { taken: false }) => MailOutcome::Untaken,
+        Ok(Answer::Receipt { taken: false } | Answer::Replay(Replay::Unknown)) => {
+            MailOutcome::Untaken
+        }
+        Ok(Answer::Receipt { taken: true } | Answer::Replay(_)) => MailOutcome::Taken,
         Ok(_) | Err(_) => MailOutcome::Missing,
     }
 }
@@ -86,6 +88,17 @@ mod tests {
             &[
                 Ok(Answer::Receipt { taken: true }),
                 Ok(Answer::Receipt { taken: false }),
+            ],
+            [2, 1, 0],
+        );
+    }
+
+    #[test]
+    fn whoever_holds_the_stream_that_is_asked_for_took_the_mail() {
+        check(
+            &[
+                Ok(Answer::Replay(Replay::Wait)),
+                Ok(Answer::Replay(Replay::Unknown)),
             ],
             [2, 1, 0],
         );

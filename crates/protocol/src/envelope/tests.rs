@@ -109,9 +109,18 @@ fn a_batch_is_an_invalid_request_without_id() {
 
 #[test]
 fn other_json_than_an_object_is_an_invalid_request() {
-    for text in ["1", "null", "\"x\"", "true"] {
+    for text in ["1", "null", "\"x\"", "true", "1e999", r#""\ud800""#] {
         refused(text, Code::INVALID_REQUEST, None);
     }
+}
+
+#[test]
+fn a_member_whose_name_is_no_text_is_an_invalid_request() {
+    refused(
+        r#"{"\ud800":1,"jsonrpc":"2.0","id":1,"method":"ping"}"#,
+        Code::INVALID_REQUEST,
+        None,
+    );
 }
 
 #[test]

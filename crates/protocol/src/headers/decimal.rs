@@ -19,7 +19,7 @@ pub(super) fn is_same(one: &str, other: &str) -> bool {
 struct Decimal {
     negative: bool,
     digits: String,
-    exponent: i64,
+    exponent: i128,
 }
 
 impl Decimal {
@@ -48,12 +48,12 @@ impl Decimal {
                 exponent: 0,
             });
         }
-        let zeros = i64::try_from(digits.len() - significant.len()).ok()?;
-        let places = i64::try_from(fraction.len()).ok()?;
+        let zeros = i128::try_from(digits.len() - significant.len()).ok()?;
+        let places = i128::try_from(fraction.len()).ok()?;
         Some(Self {
             negative,
             digits: significant.to_owned(),
-            exponent: exponent.checked_add(zeros)?.checked_sub(places)?,
+            exponent: i128::from(exponent) + zeros - places,
         })
     }
 }
@@ -79,6 +79,8 @@ mod tests {
         check("0", "-0.0", true);
         check("0", "0e99", true);
         check("100", "1e2", true);
+        check("1e9223372036854775806", "0.1e9223372036854775807", true);
+        check("1e9223372036854775807", "10.0e9223372036854775806", true);
     }
 
     #[test]

@@ -28,12 +28,13 @@ pub enum AddressScope {
 pub(crate) struct Entry {
     /// Answers the call.
     pub(crate) responder: Arc<Responder>,
-    /// The registered name of the tool.
-    pub(crate) tool: Arc<str>,
+    /// As its author named it.
+    pub(crate) callback: Arc<str>,
     /// Whether it is a legacy request without a session.
     pub(crate) loose: bool,
-    /// When somebody else has to answer for it.
-    pub(crate) overdue_at: Instant,
+    /// When somebody else has to answer for it; never for a stream that has no end of
+    /// its own.
+    pub(crate) overdue_at: Option<Instant>,
 }
 
 /// What became of a cancel.
@@ -149,7 +150,7 @@ impl Ledger {
         let Some(rows) = shard.get_mut(&key) else {
             return Cancelled::Unknown;
         };
-        if matches!(scope, Scope::Address(_)) && !self.may_reach(rows) {
+        if matches!(scope, Scope::Address(..)) && !self.may_reach(rows) {
             return Cancelled::Unknown;
         }
         let mut outcome = Cancelled::Unknown;
@@ -174,7 +175,7 @@ impl Ledger {
     }
 
     pub(super) fn must_be_sole(&self, scope: &Scope) -> bool {
-        matches!(scope, Scope::Address(_)) && self.address_scope == AddressScope::Strict
+        matches!(scope, Scope::Address(..)) && self.address_scope == AddressScope::Strict
     }
 
     pub(super) fn holds(&self, scope: &Scope, id: &RequestId) -> bool {
@@ -202,7 +203,7 @@ impl Ledger {
             return Vec::new();
         }
         let mut entries = self.entries();
-        entries.retain(|(_, _, entry)| entry.overdue_at <= now);
+        entries.retain(|(_, _, entry)| entry.overdue_at.is_some_and(|at| at <= now));
         entries
     }
 

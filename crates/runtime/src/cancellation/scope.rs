@@ -12,10 +12,11 @@ use uuid::Uuid;
 pub(crate) enum Scope {
     /// A legacy session.
     Session(Uuid),
-    /// An authenticated principal.
-    Principal(Arc<str>),
-    /// A client address; of an IPv6 address its /64 network.
-    Address(IpAddr),
+    /// An authenticated principal, at the server in this place (R37).
+    Principal(usize, Arc<str>),
+    /// A client address, at the server in this place; of an IPv6 address its /64
+    /// network.
+    Address(usize, IpAddr),
     /// A pipe, or a caller inside the process: there is only one.
     Pipe,
 }
@@ -23,27 +24,33 @@ pub(crate) enum Scope {
 impl Scope {
     /// Picks the most specific scope.
     pub(crate) fn of(
+        server: usize,
         session: Option<Uuid>,
         principal: Option<&Arc<str>>,
         client: Option<IpAddr>,
     ) -> Self {
         match (session, principal, client) {
             (Some(id), _, _) => Self::Session(id),
-            (None, Some(principal), _) => Self::Principal(Arc::clone(principal)),
-            (None, None, Some(address)) => Self::Address(bucket(address)),
+            (None, Some(principal), _) => Self::Principal(server, Arc::clone(principal)),
+            (None, None, Some(address)) => Self::Address(server, bucket(address)),
             (None, None, None) => Self::Pipe,
         }
     }
 
     /// Reads what [`Display`](fmt::Display) writes.
     pub(crate) fn parse(text: &str) -> Option<Self> {
-        let (kind, value) = text.split_once(':')?;
+        let (place, value) = text.split_once(':')?;
+        let (server, kind) = match place.split_once('/') {
+            Some((server, kind)) => (server.parse().ok()?, kind),
+            None => (0, place),
+        };
         match kind {
             "session" => Uuid::try_parse(value).ok().map(Self::Session),
-            "principal" => Some(Self::Principal(value.into())),
+            "principal" => Some(Self::Principal(server, value.into())),
             "ip" => {
                 let address = value.strip_suffix("/64").unwrap_or(value);
-                IpAddr::from_str(address).ok().map(Self::Address)
+                let address = IpAddr::from_str(address).ok()?;
+                Some(Self::Address(server, address))
             }
             "pipe" => Some(Self::Pipe),
             _ => None,
@@ -51,13 +58,20 @@ impl Scope {
     }
 }
 
+/// The first server's scopes are written as the seeds have them, `ip:192.0.2.7`; those of
+/// the others begin with their place.
 impl fmt::Display for Scope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Self::Principal(server, _) | Self::Address(server, _) = self
+            && *server > 0
+        {
+            write!(f, "{server}/")?;
+        }
         match self {
             Self::Session(id) => write!(f, "session:{id}"),
-            Self::Principal(id) => write!(f, "principal:{id}"),
-            Self::Address(IpAddr::V4(address)) => write!(f, "ip:{address}"),
-            Self::Address(IpAddr::V6(network)) => write!(f, "ip:{network}/64"),
+            Self::Principal(_, id) => write!(f, "principal:{id}"),
+            Self::Address(_, IpAddr::V4(address)) => write!(f, "ip:{address}"),
+            Self::Address(_, IpAddr::V6(network)) => write!(f, "ip:{network}/64"),
             Self::Pipe => f.write_str("pipe:"),
         }
     }
@@ -81,9 +95,12 @@ mod tests {
     #[track_caller]
     fn check(address: &str, expected: &str) {
         let address = IpAddr::from_str(address).expect("an address");
-        let scope = Scope::of(None, None, Some(address));
+        let scope = Scope::of(0, None, None, Some(address));
         assert_eq!(scope.to_string(), expected);
         assert_eq!(Scope::parse(expected), Some(scope), "it reads back");
+        let other = Scope::of(3, None, None, Some(address));
+        assert_eq!(other.to_string(), format!("3/{expected}"));
+        assert_eq!(Scope::parse(&other.to_string()), Some(other), "so does it");
     }
 
     #[test]
@@ -105,11 +122,21 @@ mod tests {
     fn a_session_is_more_specific_than_anything_else() {
         let id = Uuid::from_u128(7);
         let scope = Scope::of(
+            0,
             Some(id),
             Some(&"ada".into()),
             Some(IpAddr::from([1, 2, 3, 4])),
         );
         assert_eq!(scope, Scope::Session(id));
         assert_eq!(Scope::parse(&scope.to_string()), Some(scope));
+    }
+
+    #[test]
+    fn a_principal_is_more_specific_than_an_address() {
+        let client = IpAddr::from([192, 0, 2, 7]);
+        let scope = Scope::of(0, None, Some(&"P".into()), Some(client));
+
+        assert_eq!(scope.to_string(), "principal:P");
+        assert_eq!(Scope::parse("principal:P"), Some(scope));
     }
 }

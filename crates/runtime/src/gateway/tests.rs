@@ -21,6 +21,8 @@ struct House {
 
 async fn start(toolbox: impl IntoServer, change: impl FnOnce(&mut Options)) -> House {
     let mut options = Options {
+        index: 0,
+        hub_patience: PATIENCE,
         in_flight: 100,
         dispatch_patience: PATIENCE,
         actor_patience: PATIENCE,
@@ -44,7 +46,7 @@ async fn start(toolbox: impl IntoServer, change: impl FnOnce(&mut Options)) -> H
     ))
     .expect("links");
     let server = Arc::new(toolbox.into_server().expect("a server"));
-    let hosted = Hosted::new(server, &telemetry, Duration::from_secs(30)).expect("hosted");
+    let hosted = Hosted::new(server, &telemetry, Duration::from_secs(30));
     let gateway = Gateway::start(options, vec![hosted], Some(&links), &telemetry)
         .await
         .expect("a gateway");
@@ -305,7 +307,8 @@ async fn progress_opens_a_stream_that_ends_with_the_response() {
         panic!("a stream expected, got {reply:?}");
     };
     let sent: Vec<Value> = events
-        .map(|event| serde_json::from_slice(&event.into_bytes()).expect("JSON"))
+        .filter_map(async |event| event.message)
+        .map(|message| serde_json::from_slice(&message.into_bytes()).expect("JSON"))
         .collect()
         .await;
     let methods: Vec<_> = sent.iter().map(|event| event["method"].as_str()).collect();

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use conduit_link::Mail;
+use conduit_protocol::limits::REFLECTED_CHARS;
 use conduit_protocol::{
     CancelledParams, Code, Context, Era, Method, Notification, REJECTION_STATUS, RequestId,
-    WireError, classify_notification, error, error_with_null_id,
+    WireError, classify_notification, error, error_with_null_id, reflected,
 };
 use conduit_telemetry::CancelledBy;
 use serde_json::value::RawValue;
-use tracing::debug;
+use tracing::{debug, warn};
 
 use super::session::Unresolved;
 use super::{Session, answer, request, session};
@@ -62,9 +63,19 @@ pub(super) fn take(
     };
     match Method::route_notification(Era::Legacy, &notification.method) {
         Some(Method::Cancelled) => cancel(shared, dispatch, notification.params, session),
-        Some(_) | None => answer::accept(dispatch.reply),
+        Some(_) => answer::accept(dispatch.reply),
+        None => {
+            if !IGNORED.contains(&&*notification.method) {
+                let method = reflected(&notification.method, REFLECTED_CHARS);
+                warn!(method = &*method, "unknown notification dropped");
+            }
+            answer::accept(dispatch.reply);
+        }
     }
 }
+
+/// What clients rightly tell, and nobody here needs to know (L-METH-04, L-METH-05).
+const IGNORED: [&str; 2] = ["notifications/roots/list_changed", "notifications/progress"];
 
 /// Stops any call of the pipe, whatever its era: closing a stream cannot (R5). What
 /// is malformed is logged and dropped (R2).
@@ -103,6 +114,7 @@ fn cancel(
     };
     let notice = Notice {
         scope: Scope::of(
+            dispatch.head.server,
             session.map(|session| session.id),
             None,
             dispatch.head.client,

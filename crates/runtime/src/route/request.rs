@@ -3,32 +3,24 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use conduit_link::SessionRecord;
 use conduit_protocol::{
-    CallParams, Context, Era, Field, InitializeParams, LEGACY_VERSIONS, ListParams, Method, Params,
-    REJECTION_STATUS, Rendered, Request, RequestId, WireError, check_legacy_version_header,
-    check_method_header, check_name_header_of, check_param_headers, check_version,
-    check_version_header, error, http_status, negotiate,
+    Context, Era, LEGACY_VERSIONS, ListParams, Method, Params, REJECTION_STATUS, Rendered, Request,
+    RequestId, WireError, check_legacy_version_header, check_method_header, check_name_header_of,
+    check_version, check_version_header, error, http_status,
 };
-use conduit_telemetry::{Outcome, RefusedReason, RequestSample, Trace};
-use http::{HeaderMap, HeaderValue};
-use serde_bytes::ByteBuf;
-use serde_json::value::RawValue;
+use conduit_telemetry::{Outcome, RequestSample, Trace};
+use http::HeaderMap;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
-use uuid::Uuid;
 
+use super::callback::Asking;
 use super::session::Unresolved;
-use super::{Session, answer, session};
-use crate::call::{self, Call};
+use super::{Session, session};
 use crate::exchange::{Dispatch, Head, MessageReply, Reply};
 use crate::gateway::Shared;
 use crate::header::{self, field};
-use crate::hosted::Hosted;
+use crate::hosted::{Hosted, List};
 use crate::sessions;
-
-/// The most that a session keeps of what its client says about itself, in bytes.
-const MOST_SAID: usize = 64 * 1024;
 
 /// Takes a request and sees to it that it is answered.
 pub(super) fn take(
@@ -59,21 +51,23 @@ pub(super) fn version_header(headers: Option<&HeaderMap>) -> Option<&str> {
 
 /// A request that is being routed.
 #[derive(Clone, Copy)]
-struct Exchange<'a> {
-    shared: &'a Arc<Shared>,
-    hosted: &'a Arc<Hosted>,
-    id: &'a RequestId,
-    started: Instant,
-    method: &'a str,
+pub(super) struct Exchange<'a> {
+    pub(super) shared: &'a Arc<Shared>,
+    pub(super) hosted: &'a Arc<Hosted>,
+    pub(super) id: &'a RequestId,
+    pub(super) started: Instant,
+    pub(super) method: &'a str,
     /// Whether we ask ourselves: that is no client's request.
     probe: bool,
 }
 
 impl Exchange<'_> {
-    fn take(self, dispatch: Dispatch, body: &Bytes, request: &Request<'_>, session: Session) {
+    fn take(self, mut dispatch: Dispatch, body: &Bytes, request: &Request<'_>, session: Session) {
         let named = version_header(dispatch.head.headers.as_deref());
         let params = Params::read(request.params);
-        let context = match params.classify(self.method, named) {
+        let given = dispatch.head.context.take();
+        let classify = || params.classify(self.method, named);
+        let context = match given.map_or_else(classify, |context| Ok(*context)) {
             Ok(context) => context,
             Err(error) => return self.refuse(dispatch.reply, None, (REJECTION_STATUS, error)),
         };
@@ -98,7 +92,8 @@ impl Exchange<'_> {
                 })
             })
             .and_then(|()| {
-                Method::route(era, self.method)
+                self.hosted
+                    .route(era, self.method)
                     .ok_or_else(|| WireError::method_not_found(self.method))
             })
             .and_then(|method| {
@@ -145,7 +140,7 @@ impl Exchange<'_> {
         {
             return self.refuse(dispatch.reply, Some(&context), (REJECTION_STATUS, error));
         }
-        match Method::route(Era::Legacy, self.method) {
+        match self.hosted.route(Era::Legacy, self.method) {
             Some(method) => self.run(dispatch, body, params, context, method, session),
             None => {
                 let error = WireError::method_not_found(self.method);
@@ -184,16 +179,38 @@ impl Exchange<'_> {
     ) {
         let era = context.era;
         let face = &self.hosted.face;
-        let version = legacy_version(&context, session.as_deref());
         let message = match method {
             Method::Ping => Ok(face.empty(era, self.id)),
             Method::ServerDiscover => Ok(face.discover(self.id)),
-            Method::ToolsList => self.list_tools(era, params),
+            Method::ToolsList => self.list(era, List::Tools, params),
+            Method::ResourcesList => self.list(era, List::Resources, params),
+            Method::ResourceTemplatesList => self.list(era, List::Templates, params),
+            Method::PromptsList => self.list(era, List::Prompts, params),
             Method::Initialize => {
-                return self.initialize(dispatch, params.raw(), &context);
+                return self.initialize(dispatch, params.raw(), context);
             }
-            Method::ToolsCall => {
-                return self.call_tool(dispatch, body, params, context, session, version);
+            Method::LoggingSetLevel => {
+                return self.set_level(dispatch, params, context, session);
+            }
+            Method::ResourcesSubscribe => {
+                return self.subscribe(dispatch, params, context, session, true);
+            }
+            Method::ResourcesUnsubscribe => {
+                return self.subscribe(dispatch, params, context, session, false);
+            }
+            Method::SubscriptionsListen => return self.listen(dispatch, params, context),
+            Method::ToolsCall
+            | Method::ResourcesRead
+            | Method::PromptsGet
+            | Method::CompletionComplete => {
+                let asked = Asking {
+                    dispatch,
+                    body,
+                    params,
+                    context,
+                    session,
+                };
+                return self.ask(method, asked);
             }
             // Notifications are not routed here, and the list may grow.
             Method::Initialized | Method::Cancelled | _ => {
@@ -209,133 +226,26 @@ impl Exchange<'_> {
         }
     }
 
-    fn list_tools(self, era: Era, params: &Params<'_>) -> Result<Rendered, WireError> {
+    fn list(self, era: Era, list: List, params: &Params<'_>) -> Result<Rendered, WireError> {
         let params = ListParams::read(params)?;
         self.hosted
-            .tools_page(era, params.cursor.as_deref(), self.id)
+            .shown()
+            .page(list, era, params.cursor.as_deref(), self.id)
             .ok_or_else(|| WireError::invalid_params("params.cursor is not one of this list"))
     }
 
-    fn call_tool(
+    pub(super) fn answer(
         self,
-        dispatch: Dispatch,
-        body: &Bytes,
-        params: &Params<'_>,
-        context: Context,
-        session: Option<Arc<sessions::Session>>,
-        version: Option<&'static str>,
+        reply: oneshot::Sender<Reply>,
+        context: &Context,
+        message: MessageReply,
     ) {
-        let params = match CallParams::read(params) {
-            Ok(params) => params,
-            Err(error) => return self.refuse(dispatch.reply, Some(&context), (200, error)),
-        };
-        let Some((index, tool)) = self.hosted.tool(&params.name) else {
-            let error = WireError::unknown_tool(&params.name);
-            return self.refuse(dispatch.reply, Some(&context), (200, error));
-        };
-        if let Some(headers) = dispatch.head.headers.as_deref() {
-            let fields = |name: &str| {
-                let lines = headers.get_all(name).iter();
-                Field::of(lines.map(HeaderValue::as_bytes))
-            };
-            let definition = self.hosted.definition(index);
-            let checked = definition.map_or(Ok(()), |definition| {
-                check_param_headers(fields, &context, definition, params.arguments)
-            });
-            if let Err(error) = checked {
-                let status = http_status(context.era, &error);
-                return self.refuse(dispatch.reply, Some(&context), (status, error));
-            }
-        }
-        let arguments = params
-            .arguments
-            .map(|arguments| body.slice_ref(arguments.get().as_bytes()));
-        let call = Call {
-            hosted: Arc::clone(self.hosted),
-            index,
-            id: self.id.clone(),
-            arguments,
-            context,
-            session,
-            version,
-            accepts: dispatch.head.accepts,
-            client: dispatch.head.client,
-            piped: dispatch.head.pipe.is_some(),
-            started: self.started,
-        };
-        call::start(self.shared, call, tool, dispatch.reply, dispatch.call);
-    }
-
-    fn initialize(self, dispatch: Dispatch, params: Option<&RawValue>, context: &Context) {
-        let params = match InitializeParams::parse(params) {
-            Ok(params) => params,
-            Err(error) => return self.refuse(dispatch.reply, Some(context), (200, error)),
-        };
-        // Both are kept with the session.
-        if params.capabilities.as_json().len() + params.client_info.get().len() > MOST_SAID {
-            let error = WireError::invalid_params(
-                "`params.capabilities` and `params.clientInfo` have more than 64 KiB",
-            );
-            return self.refuse(dispatch.reply, Some(context), (200, error));
-        }
-        let version = negotiate(&params.protocol_version);
-        let message = self.hosted.face.initialize(self.id, version);
-        if let Some(pipe) = &dispatch.head.pipe {
-            // A pipe is a session by itself; a session id is for HTTP.
-            let client = params.client_info.to_owned();
-            pipe.open(sessions::Session::of_pipe(
-                &self.hosted.name,
-                version,
-                client,
-            ));
-            return self.answer(dispatch.reply, context, MessageReply::new(200, message));
-        }
-        let bytes = |json: &str| ByteBuf::from(json.as_bytes());
-        let record = SessionRecord {
-            id: Uuid::new_v4(),
-            server: self.hosted.name.to_string(),
-            version: version.to_owned(),
-            principal: None,
-            capabilities: bytes(params.capabilities.as_json()),
-            client: bytes(params.client_info.get()),
-            level: None,
-            subscriptions: Vec::new(),
-        };
-        let mut reply = MessageReply::new(200, message);
-        reply.session = Some(record.id);
-        let (sessions, id) = (self.shared.sessions.clone(), self.id.clone());
-        let (metrics, started) = (self.hosted.metrics.clone(), self.started);
-        let telemetry = self.shared.telemetry.clone();
-        self.shared.tasks.spawn(async move {
-            let (reply, outcome) = match sessions.open(record).await {
-                Ok(()) => (reply, Outcome::Ok),
-                Err(error) => {
-                    telemetry.refused(match error {
-                        sessions::Error::Full => RefusedReason::Sessions,
-                        sessions::Error::Unavailable => RefusedReason::Store,
-                    });
-                    (answer::busy(Some(&id), error.to_string()), Outcome::Refused)
-                }
-            };
-            metrics.request(sample(
-                Method::Initialize.as_str(),
-                Era::Legacy,
-                outcome,
-                started,
-            ));
-            // A client that left has its session; it will end by being idle.
-            drop(dispatch.reply.send(Reply::Message(reply)));
-            drop(dispatch.call);
-        });
-    }
-
-    fn answer(self, reply: oneshot::Sender<Reply>, context: &Context, message: MessageReply) {
         self.count(Some(context), Outcome::Ok);
         // A client that left takes the answer with it.
         drop(reply.send(Reply::Message(message)));
     }
 
-    fn refuse(
+    pub(super) fn refuse(
         self,
         reply: oneshot::Sender<Reply>,
         context: Option<&Context>,
@@ -346,7 +256,7 @@ impl Exchange<'_> {
         drop(reply.send(Reply::Message(message)));
     }
 
-    fn count(self, context: Option<&Context>, outcome: Outcome) {
+    pub(super) fn count(self, context: Option<&Context>, outcome: Outcome) {
         if self.probe {
             return;
         }
@@ -366,7 +276,10 @@ impl Exchange<'_> {
 
 /// The legacy version that is spoken: the session's, else the header's, else the
 /// oldest that has the header at all (L-HTTP-22). `None` in the modern era.
-fn legacy_version(context: &Context, session: Option<&sessions::Session>) -> Option<&'static str> {
+pub(super) fn legacy_version(
+    context: &Context,
+    session: Option<&sessions::Session>,
+) -> Option<&'static str> {
     let known = || {
         LEGACY_VERSIONS
             .iter()
@@ -380,21 +293,10 @@ fn legacy_version(context: &Context, session: Option<&sessions::Session>) -> Opt
     }
 }
 
-fn trace(context: &Context) -> Trace<&str> {
+pub(super) fn trace(context: &Context) -> Trace<&str> {
     Trace {
         traceparent: context.trace.traceparent.as_deref(),
         tracestate: context.trace.tracestate.as_deref(),
         baggage: context.trace.baggage.as_deref(),
-    }
-}
-
-fn sample(method: &str, of: Era, outcome: Outcome, started: Instant) -> RequestSample<'_> {
-    RequestSample {
-        method: Some(method),
-        era: of.into(),
-        version: None,
-        outcome,
-        took: started.elapsed(),
-        trace: Trace::default(),
     }
 }

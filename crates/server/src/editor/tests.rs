@@ -4,8 +4,8 @@ use conduit_protocol::Outcome;
 use super::*;
 use crate::trial::{builder, built, context, listen, read, run};
 use crate::{
-    Arguments, Context, NoArguments, PromptArguments, ResourceBuilder, Server, ToolBuilder,
-    ToolError, prompt, resource, template, tool,
+    Arguments, NoArguments, PromptArguments, ResourceBuilder, Server, ToolBuilder, ToolError,
+    prompt, resource, template, tool,
 };
 
 fn say(name: &str) -> ToolBuilder {
@@ -147,29 +147,12 @@ async fn a_tool_edits_the_server_that_it_is_of() {
         })),
     );
 
-    let work = toolbox.call_tool(0, Arguments::new(Bytes::from_static(b"{}")), context());
+    let work = toolbox.catalog().entries().tools[0]
+        .call(Arguments::new(Bytes::from_static(b"{}")), context());
     let outcome = run(work).await;
 
     assert!(matches!(outcome, Outcome::Complete(_)), "{outcome:?}");
     assert_eq!(tool_names(&toolbox), ["learn", "new"]);
-}
-
-#[tokio::test]
-async fn a_tool_tells_that_a_resource_has_changed() {
-    let toolbox = built(builder().tool(tool(
-        "touch",
-        "Touches",
-        |_: NoArguments, context: Context| async move {
-            context.changes().resource_updated("x://a").await;
-        },
-    )));
-    let heard = listen(&toolbox);
-
-    run(toolbox.call_tool(0, Arguments::none(), context())).await;
-
-    drop(toolbox);
-    let uri = "x://a".to_owned();
-    assert_eq!(heard.iter().collect::<Vec<_>>(), [Change::Resource { uri }]);
 }
 
 #[test]

@@ -9,8 +9,8 @@ use conduit_link::SessionRecord;
 use serde_bytes::ByteBuf;
 use uuid::Uuid;
 
-use super::{Backend, Failure, Opening, Reader, Tables};
-use crate::retention::{Retention, SLICE, Second};
+use super::{Backend, Failure, Opening, Reader, Subscribing, Tables};
+use crate::retention::{Retention, SLICE, SUBSCRIPTIONS, Second};
 
 const NOW: Second = Second::new(1_000_000);
 const LATER: Second = Second::new(1_000_100);
@@ -26,6 +26,13 @@ pub(crate) fn pass<B: Backend>(make: impl Fn() -> B) {
     opening_again_changes_nothing(make());
     a_level_is_kept(make());
     a_level_of_nobody_is_no_change(make());
+    subscriptions_are_kept_in_order(make());
+    subscribing_again_changes_nothing(make());
+    unsubscribing_again_changes_nothing(make());
+    nobody_without_a_session_subscribes(make());
+    a_session_subscribes_to_so_much_and_no_more(make());
+    subscriptions_end_with_their_session(make());
+    subscribing_is_a_use(make());
     an_ended_session_is_returned_once(make());
     what_failed_leaves_no_trace(make());
     the_oldest_leaves_for_a_new_one(make());
@@ -59,10 +66,14 @@ pub(crate) fn session(number: u128) -> SessionRecord {
 fn a_session_comes_back_as_it_was(mut backend: impl Backend) {
     open(&mut backend, 1, NOW);
     open(&mut backend, 2, NOW);
+    let mut third = session(3);
+    third.subscriptions = vec!["a".to_owned(), "b".to_owned()];
+    run(&mut backend, |tables| tables.open(&third, KEPT, NOW));
 
     assert_eq!(look(&backend, 1), Some(session(1)));
     assert_eq!(look(&backend, 2), Some(session(2)));
-    assert_eq!(backend.live(), 2);
+    assert_eq!(look(&backend, 3), Some(third));
+    assert_eq!(backend.live(), 3);
 }
 
 fn an_unknown_session_is_nothing(mut backend: impl Backend) {
@@ -95,6 +106,101 @@ fn a_level_of_nobody_is_no_change(mut backend: impl Backend) {
     assert!(!set_level(&mut backend, 1, "warning"));
 
     assert_eq!(look(&backend, 1), None);
+}
+
+fn subscriptions_are_kept_in_order(mut backend: impl Backend) {
+    open(&mut backend, 1, NOW);
+    open(&mut backend, 2, NOW);
+    for uri in ["b", "é", "a", "B"] {
+        assert_eq!(subscribe(&mut backend, 1, uri, true), Subscribing::Changed);
+    }
+
+    assert_eq!(subscriptions(&backend, 1), ["B", "a", "b", "é"]);
+    assert_eq!(look(&backend, 2), Some(session(2)));
+    assert_eq!(subscribe(&mut backend, 1, "a", false), Subscribing::Changed);
+    assert_eq!(subscriptions(&backend, 1), ["B", "b", "é"]);
+    assert_eq!(backend.live(), 2);
+}
+
+fn subscribing_again_changes_nothing(mut backend: impl Backend) {
+    open(&mut backend, 1, NOW);
+    subscribe(&mut backend, 1, "a", true);
+
+    let again = subscribe(&mut backend, 1, "a", true);
+
+    assert_eq!(again, Subscribing::Unchanged);
+    assert_eq!(subscriptions(&backend, 1), ["a"]);
+}
+
+fn unsubscribing_again_changes_nothing(mut backend: impl Backend) {
+    open(&mut backend, 1, NOW);
+    subscribe(&mut backend, 1, "a", true);
+
+    let other = subscribe(&mut backend, 1, "b", false);
+
+    assert_eq!(other, Subscribing::Unchanged);
+    assert_eq!(subscriptions(&backend, 1), ["a"]);
+}
+
+fn nobody_without_a_session_subscribes(mut backend: impl Backend) {
+    for on in [true, false] {
+        let became = subscribe(&mut backend, 1, "a", on);
+        assert_eq!(became, Subscribing::Unknown);
+    }
+
+    open(&mut backend, 1, NOW);
+    assert_eq!(look(&backend, 1), Some(session(1)));
+}
+
+fn a_session_subscribes_to_so_much_and_no_more(mut backend: impl Backend) {
+    open(&mut backend, 1, NOW);
+    run(&mut backend, |tables| {
+        (0..SUBSCRIPTIONS).try_for_each(|number| {
+            let uri = number.to_string();
+            tables.subscribe(Uuid::from_u128(1), &uri, true, NOW)?;
+            Ok(())
+        })
+    });
+
+    let more = subscribe(&mut backend, 1, "one more", true);
+    let known = subscribe(&mut backend, 1, "0", true);
+
+    assert_eq!(more, Subscribing::Full);
+    assert_eq!(known, Subscribing::Unchanged);
+    let kept = subscriptions(&backend, 1);
+    assert_eq!(u64::try_from(kept.len()), Ok(SUBSCRIPTIONS));
+    assert_eq!(subscribe(&mut backend, 1, "0", false), Subscribing::Changed);
+    let room = subscribe(&mut backend, 1, "one more", true);
+    assert_eq!(room, Subscribing::Changed);
+}
+
+/// Whichever way it ends: a new session of the same id has none.
+fn subscriptions_end_with_their_session(mut backend: impl Backend) {
+    let kept = Retention { cap: 1, ..KEPT };
+    let start = |backend: &mut _| {
+        open(backend, 1, Second::new(1));
+        subscribe_at(backend, 1, "a", Second::new(1));
+    };
+
+    start(&mut backend);
+    let ended = end(&mut backend, 1).expect("what it was");
+    assert_eq!(ended.subscriptions, ["a"]);
+    start(&mut backend);
+    assert_eq!(sweep(&mut backend, NOW), [Uuid::from_u128(1)]);
+    start(&mut backend);
+    assert_eq!(open_kept(&mut backend, 2, kept, NOW), opened(&[1]));
+
+    open(&mut backend, 1, NOW);
+    assert_eq!(look(&backend, 1), Some(session(1)));
+}
+
+fn subscribing_is_a_use(mut backend: impl Backend) {
+    open(&mut backend, 1, NOW);
+
+    subscribe_at(&mut backend, 1, "a", LATER);
+    subscribe_at(&mut backend, 1, "b", NOW);
+
+    assert!(sweep(&mut backend, LATER).is_empty());
 }
 
 fn an_ended_session_is_returned_once(mut backend: impl Backend) {
@@ -273,6 +379,20 @@ fn look(backend: &impl Backend, number: u128) -> Option<SessionRecord> {
 fn set_level(backend: &mut impl Backend, number: u128, level: &str) -> bool {
     let id = Uuid::from_u128(number);
     run(backend, |tables| tables.set_level(id, level, NOW))
+}
+
+fn subscribe(backend: &mut impl Backend, number: u128, uri: &str, on: bool) -> Subscribing {
+    let id = Uuid::from_u128(number);
+    run(backend, |tables| tables.subscribe(id, uri, on, NOW))
+}
+
+fn subscribe_at(backend: &mut impl Backend, number: u128, uri: &str, now: Second) {
+    let id = Uuid::from_u128(number);
+    run(backend, |tables| tables.subscribe(id, uri, true, now));
+}
+
+fn subscriptions(backend: &impl Backend, number: u128) -> Vec<String> {
+    look(backend, number).expect("a session").subscriptions
 }
 
 fn touch(backend: &mut impl Backend, numbers: &[u128], now: Second) {

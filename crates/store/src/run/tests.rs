@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::*;
 use crate::backend::suite::session;
 use crate::clock::Clock;
-use crate::retention::Second;
+use crate::retention::{SUBSCRIPTIONS, Second};
 
 /// Met only when something is broken.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -142,6 +142,11 @@ impl Gateway {
     async fn look(&self, number: u128) -> Answer {
         let id = Uuid::from_u128(number);
         self.ask(ToStore::LookSession { id }).await
+    }
+
+    async fn subscribe(&self, number: u128, uri: &str, on: bool) -> Answer {
+        let (id, uri) = (Uuid::from_u128(number), uri.to_owned());
+        self.ask(ToStore::SubscribeSession { id, uri, on }).await
     }
 
     async fn end(&self, number: u128) -> Answer {
@@ -283,6 +288,108 @@ async fn a_session_that_ends_while_its_level_is_set_is_not_returned() {
     });
 
     assert_eq!(answer, Answer::Session(None));
+}
+
+/// A session that hears of these resources.
+fn subscribed(number: u128, uris: &[&str]) -> Answer {
+    let mut record = session(number);
+    record.subscriptions = uris.iter().copied().map(str::to_owned).collect();
+    Answer::Session(Some(record))
+}
+
+#[tokio::test]
+async fn every_gateway_forgets_a_session_before_its_new_subscription_is_answered() {
+    let house = House::start(|_| {}).await;
+    let one = house.gateway(0, Behaviour::Forgets).await;
+    let other = house.gateway(1, Behaviour::Forgets).await;
+    one.open(7).await;
+
+    let answer = one.subscribe(7, "file:///b", true).await;
+
+    assert_eq!(one.forgot(), [changed(7)], "the asker too");
+    assert_eq!(other.forgot(), [changed(7)]);
+    assert_eq!(answer, subscribed(7, &["file:///b"]));
+    assert_eq!(
+        other.subscribe(7, "file:///a", true).await,
+        subscribed(7, &["file:///a", "file:///b"])
+    );
+    assert_eq!(
+        other.subscribe(7, "file:///b", false).await,
+        subscribed(7, &["file:///a"])
+    );
+    assert_eq!(one.look(7).await, subscribed(7, &["file:///a"]));
+    assert_eq!(one.forgot().len(), 3);
+}
+
+#[tokio::test]
+async fn a_subscription_that_changes_nothing_makes_nobody_forget() {
+    let house = House::start(|_| {}).await;
+    let gateway = house.gateway(0, Behaviour::Forgets).await;
+    gateway.open(7).await;
+    gateway.subscribe(7, "file:///a", true).await;
+
+    let again = gateway.subscribe(7, "file:///a", true).await;
+    let other = gateway.subscribe(7, "file:///b", false).await;
+
+    assert_eq!(again, subscribed(7, &["file:///a"]));
+    assert_eq!(other, subscribed(7, &["file:///a"]));
+    assert_eq!(gateway.forgot(), [changed(7)]);
+}
+
+#[tokio::test]
+async fn an_unknown_session_subscribes_to_nothing() {
+    let house = House::start(|_| {}).await;
+    let gateway = house.gateway(0, Behaviour::Forgets).await;
+
+    let answer = gateway.subscribe(7, "file:///a", true).await;
+
+    assert_eq!(answer, Answer::Session(None));
+    assert_eq!(gateway.forgot(), []);
+}
+
+#[tokio::test]
+async fn a_subscription_past_the_limit_is_refused() {
+    let house = House::start(|_| {}).await;
+    let gateway = house.gateway(0, Behaviour::Forgets).await;
+    let mut record = session(7);
+    record.subscriptions = (0..SUBSCRIPTIONS)
+        .map(|number| format!("file:///{number}"))
+        .collect();
+    gateway.ask(ToStore::OpenSession(record)).await;
+
+    let refused = gateway.subscribe(7, "file:///one/more", true).await;
+
+    assert_eq!(refused, Answer::Refused(Refusal::Full));
+    assert_eq!(gateway.forgot(), []);
+}
+
+#[tokio::test]
+async fn a_session_that_ends_while_it_subscribes_is_not_returned() {
+    let deadline = Duration::from_secs(1);
+    let house = House::start(|options| options.forget_deadline = deadline).await;
+    let one = house.gateway(0, Behaviour::Forgets).await;
+    let mut stalled = house.gateway(1, Behaviour::Stalls).await;
+    one.open(7).await;
+
+    let (answer, _) = tokio::join!(one.subscribe(7, "file:///a", true), async {
+        stalled.has_heard(&changed(7)).await;
+        one.end(7).await
+    });
+
+    assert_eq!(answer, Answer::Session(None));
+}
+
+#[tokio::test]
+async fn subscriptions_outlive_the_store() {
+    let house = House::start(|_| {}).await;
+    let gateway = house.gateway(0, Behaviour::Forgets).await;
+    gateway.open(7).await;
+    gateway.subscribe(7, "file:///a", true).await;
+
+    let folder = house.end().await;
+    let _successor = House::start_in(folder, |_| {}).await;
+
+    assert_eq!(gateway.look(7).await, subscribed(7, &["file:///a"]));
 }
 
 #[tokio::test]

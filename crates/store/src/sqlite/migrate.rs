@@ -11,7 +11,10 @@ use super::open;
 use crate::Error;
 
 /// All steps; the first leads to version 1.
-const STEPS: &[&str] = &[include_str!("../migrations/0001_sessions.sql")];
+const STEPS: &[&str] = &[
+    include_str!("../migrations/0001_sessions.sql"),
+    include_str!("../migrations/0002_session_subscriptions.sql"),
+];
 
 /// Refuses a file whose schema we do not know.
 pub(super) fn refuse_newer(connection: &Connection, path: &Path) -> Result<(), Error> {

@@ -1,12 +1,12 @@
 //! The SQL of sessions.
 
 use conduit_link::SessionRecord;
-use rusqlite::{Connection, OptionalExtension, Row, named_params};
+use rusqlite::{Connection, Row, named_params};
 use serde_bytes::ByteBuf;
 use uuid::Uuid;
 
-use crate::backend::{Failure, Opening, Reader, Tables};
-use crate::retention::{Retention, SLICE, Second};
+use crate::backend::{Failure, Opening, Reader, Subscribing, Tables};
+use crate::retention::{Retention, SLICE, SUBSCRIPTIONS, Second};
 
 /// Looks sessions up, beside the writer.
 #[derive(Debug)]
@@ -32,16 +32,7 @@ impl SqliteReader {
 
 impl Reader for SqliteReader {
     fn session(&self, id: Uuid) -> Result<Option<SessionRecord>, Failure> {
-        self.0
-            .prepare_cached(
-                "SELECT id, server, version, principal, capabilities, client, level
-                 FROM sessions WHERE id = :id",
-            )
-            .and_then(|mut look| {
-                look.query_row(named_params! { ":id": id.as_bytes() }, record)
-                    .optional()
-            })
-            .map_err(|error| Failure::new("look up a session", error))
+        look(&self.0, id).map_err(|error| Failure::new("look up a session", error))
     }
 }
 
@@ -83,6 +74,17 @@ impl Tables for Transaction<'_> {
             .map_err(|error| Failure::new("set the log level of a session", error))
     }
 
+    fn subscribe(
+        &mut self,
+        id: Uuid,
+        uri: &str,
+        on: bool,
+        now: Second,
+    ) -> Result<Subscribing, Failure> {
+        self.try_subscribe(id, uri, on, now)
+            .map_err(|error| Failure::new("change the subscriptions of a session", error))
+    }
+
     fn touch(&mut self, ids: &[Uuid], now: Second) -> Result<(), Failure> {
         self.try_touch(ids, now)
             .map_err(|error| Failure::new("note the use of sessions", error))
@@ -90,15 +92,7 @@ impl Tables for Transaction<'_> {
 
     fn end(&mut self, id: Uuid) -> Result<Option<SessionRecord>, Failure> {
         let ended = self
-            .connection
-            .prepare_cached(
-                "DELETE FROM sessions WHERE id = :id
-                 RETURNING id, server, version, principal, capabilities, client, level",
-            )
-            .and_then(|mut end| {
-                end.query_row(named_params! { ":id": id.as_bytes() }, record)
-                    .optional()
-            })
+            .try_end(id)
             .map_err(|error| Failure::new("end a session", error))?;
         self.live = self.live.saturating_sub(u64::from(ended.is_some()));
         Ok(ended)
@@ -148,11 +142,8 @@ impl Transaction<'_> {
         {
             return Ok(None);
         }
-        let mut delete = self
-            .connection
-            .prepare_cached("DELETE FROM sessions WHERE id = :id")?;
-        for (id, _) in &oldest {
-            delete.execute(named_params! { ":id": id.as_bytes() })?;
+        for &(id, _) in &oldest {
+            self.delete(id)?;
         }
         self.live = self.live.saturating_sub(wanted);
         Ok(Some(oldest.into_iter().map(|(id, _)| id).collect()))
@@ -187,8 +178,94 @@ impl Transaction<'_> {
                 ":level": record.level,
                 ":now": now.since_1970(),
             })?;
+        for uri in &record.subscriptions {
+            self.insert_subscription(record.id, uri)?;
+        }
         self.live = self.live.saturating_add(1);
         Ok(())
+    }
+
+    fn try_subscribe(
+        &self,
+        id: Uuid,
+        uri: &str,
+        on: bool,
+        now: Second,
+    ) -> rusqlite::Result<Subscribing> {
+        let known = self
+            .connection
+            .prepare_cached("UPDATE sessions SET used_at = max(used_at, :now) WHERE id = :id")?
+            .execute(named_params! { ":id": id.as_bytes(), ":now": now.since_1970() })?;
+        if known == 0 {
+            return Ok(Subscribing::Unknown);
+        }
+        let changed = if on {
+            let subscribed = self.subscribed(id, uri)?;
+            if !subscribed && self.subscriptions(id)? >= SUBSCRIPTIONS {
+                return Ok(Subscribing::Full);
+            }
+            !subscribed && self.insert_subscription(id, uri)?
+        } else {
+            self.delete_subscription(id, uri)?
+        };
+        Ok(if changed {
+            Subscribing::Changed
+        } else {
+            Subscribing::Unchanged
+        })
+    }
+
+    fn subscribed(&self, id: Uuid, uri: &str) -> rusqlite::Result<bool> {
+        self.connection
+            .prepare_cached(
+                "SELECT 1 FROM session_subscriptions WHERE session = :id AND uri = :uri",
+            )?
+            .exists(named_params! { ":id": id.as_bytes(), ":uri": uri })
+    }
+
+    fn subscriptions(&self, id: Uuid) -> rusqlite::Result<u64> {
+        let count: i64 = self
+            .connection
+            .prepare_cached("SELECT count(*) FROM session_subscriptions WHERE session = :id")?
+            .query_row(named_params! { ":id": id.as_bytes() }, |row| row.get(0))?;
+        Ok(count.unsigned_abs())
+    }
+
+    /// Tells whether it was not there.
+    fn insert_subscription(&self, id: Uuid, uri: &str) -> rusqlite::Result<bool> {
+        let inserted = self
+            .connection
+            .prepare_cached(
+                "INSERT INTO session_subscriptions (session, uri) VALUES (:id, :uri)
+                 ON CONFLICT DO NOTHING",
+            )?
+            .execute(named_params! { ":id": id.as_bytes(), ":uri": uri })?;
+        Ok(inserted > 0)
+    }
+
+    /// Tells whether it was there.
+    fn delete_subscription(&self, id: Uuid, uri: &str) -> rusqlite::Result<bool> {
+        let deleted = self
+            .connection
+            .prepare_cached("DELETE FROM session_subscriptions WHERE session = :id AND uri = :uri")?
+            .execute(named_params! { ":id": id.as_bytes(), ":uri": uri })?;
+        Ok(deleted > 0)
+    }
+
+    fn try_end(&self, id: Uuid) -> rusqlite::Result<Option<SessionRecord>> {
+        let ended = look(self.connection, id)?;
+        if ended.is_some() {
+            self.delete(id)?;
+        }
+        Ok(ended)
+    }
+
+    /// Deletes a session, and by its key what it wants to hear of.
+    fn delete(&self, id: Uuid) -> rusqlite::Result<()> {
+        self.connection
+            .prepare_cached("DELETE FROM sessions WHERE id = :id")?
+            .execute(named_params! { ":id": id.as_bytes() })
+            .map(drop)
     }
 
     fn try_touch(&self, ids: &[Uuid], now: Second) -> rusqlite::Result<()> {
@@ -226,12 +303,37 @@ impl Transaction<'_> {
     }
 }
 
+/// Looks a session up with its subscriptions, in one statement and so in one state of
+/// the database.
+fn look(connection: &Connection, id: Uuid) -> rusqlite::Result<Option<SessionRecord>> {
+    let mut look = connection.prepare_cached(
+        "SELECT id, server, version, principal, capabilities, client, level, uri
+         FROM sessions LEFT JOIN session_subscriptions ON session = id
+         WHERE id = :id ORDER BY uri",
+    )?;
+    let mut rows = look.query(named_params! { ":id": id.as_bytes() })?;
+    let Some(row) = rows.next()? else {
+        return Ok(None);
+    };
+    let mut session = record(row)?;
+    session.subscriptions.extend(uri(row)?);
+    while let Some(row) = rows.next()? {
+        session.subscriptions.extend(uri(row)?);
+    }
+    Ok(Some(session))
+}
+
 /// Reads the id in the first column.
 fn id(row: &Row<'_>) -> rusqlite::Result<Uuid> {
     row.get(0).map(Uuid::from_bytes)
 }
 
-/// Reads the columns in the order in which each query here names them.
+/// Reads the resource in the last column of a look-up, if there is any.
+fn uri(row: &Row<'_>) -> rusqlite::Result<Option<String>> {
+    row.get(7)
+}
+
+/// Reads the columns before it.
 fn record(row: &Row<'_>) -> rusqlite::Result<SessionRecord> {
     Ok(SessionRecord {
         id: id(row)?,

@@ -141,6 +141,30 @@ fn half_a_commit_in_the_log_is_no_commit() {
 }
 
 #[test]
+fn a_file_of_the_first_version_keeps_its_sessions() {
+    let folder = Folder::new();
+    let old = Connection::open(folder.path()).unwrap();
+    old.execute_batch(include_str!("../migrations/0001_sessions.sql"))
+        .unwrap();
+    old.pragma_update(None, "user_version", 1).unwrap();
+    old.execute(
+        "INSERT INTO sessions VALUES (?1, 'server 1', '2025-11-25', NULL, ?2, ?3, NULL, 1, 1)",
+        (
+            Uuid::from_u128(1).as_bytes(),
+            br#"{"roots":{}}"#.as_slice(),
+            [0_u8, 255].as_slice(),
+        ),
+    )
+    .unwrap();
+    old.close().unwrap();
+
+    let sqlite = folder.open();
+
+    assert!(holds(&sqlite, 1));
+    assert_eq!(pragma::<i64>(&sqlite, "user_version"), migrate::newest());
+}
+
+#[test]
 fn a_newer_schema_is_refused_and_left_as_it_is() {
     let folder = Folder::new();
     drop(folder.open());

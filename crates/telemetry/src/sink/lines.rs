@@ -47,6 +47,43 @@ pub(super) fn write(event: &Event) {
             duration = ?took, tool_name = tool.as_deref(), server_module = server,
             status = outcome.status(), %outcome, "tool executed"
         ),
+        Event::ResourceRead {
+            server,
+            uri,
+            outcome,
+            took,
+        } => debug!(
+            target: "conduit_mcp.resource.read",
+            duration = ?took, uri = uri.as_deref(), server_module = server,
+            status = outcome.status(), %outcome, "resource read"
+        ),
+        Event::PromptGot {
+            server,
+            prompt,
+            outcome,
+            took,
+        } => debug!(
+            target: "conduit_mcp.prompt.get",
+            duration = ?took, prompt_name = prompt.as_deref(), server_module = server,
+            status = outcome.status(), %outcome, "prompt got"
+        ),
+        Event::SubscriptionStarted {
+            server,
+            subscription,
+        } => debug!(
+            target: "conduit_mcp.subscription.start",
+            subscription_id = subscription, server_module = server, "subscription started"
+        ),
+        Event::SubscriptionStopped {
+            server,
+            subscription,
+            reason,
+            took,
+        } => debug!(
+            target: "conduit_mcp.subscription.stop",
+            duration = ?took, subscription_id = subscription, server_module = server,
+            reason, "subscription stopped"
+        ),
         Event::RequestCancelled {
             request_id,
             reason,
@@ -185,6 +222,55 @@ mod tests {
         assert_eq!(line["fields"]["tool_name"], "boom");
         assert_eq!(line["fields"]["status"], "error");
         assert_eq!(line["fields"]["outcome"], "panic");
+    }
+
+    #[test]
+    fn a_resource_and_a_prompt_are_told_under_the_names_and_with_the_fields_of_the_seeds() {
+        let read = line_of(&Event::ResourceRead {
+            server: "demo".to_owned(),
+            uri: Some("file:///notes".to_owned()),
+            outcome: Outcome::Ok,
+            took: Duration::from_millis(2),
+        });
+        let got = line_of(&Event::PromptGot {
+            server: "demo".to_owned(),
+            prompt: Some("review".to_owned()),
+            outcome: Outcome::Timeout,
+            took: Duration::from_millis(2),
+        });
+
+        assert_eq!(read["target"], "conduit_mcp.resource.read");
+        assert_eq!(read["fields"]["uri"], "file:///notes");
+        assert_eq!(read["fields"]["status"], "ok");
+        assert_eq!(got["target"], "conduit_mcp.prompt.get");
+        assert_eq!(got["fields"]["prompt_name"], "review");
+        assert_eq!(got["fields"]["status"], "error");
+        for line in [read, got] {
+            for field in ["duration", "server_module"] {
+                assert!(line["fields"].get(field).is_some(), "no {field} in {line}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_subscription_is_told_at_its_start_and_with_its_lifetime_at_its_end() {
+        let start = line_of(&Event::SubscriptionStarted {
+            server: "demo".to_owned(),
+            subscription: "7".to_owned(),
+        });
+        let stop = line_of(&Event::SubscriptionStopped {
+            server: "demo".to_owned(),
+            subscription: "7".to_owned(),
+            reason: "drain",
+            took: Duration::from_hours(1),
+        });
+
+        assert_eq!(start["target"], "conduit_mcp.subscription.start");
+        assert_eq!(start["fields"]["subscription_id"], "7");
+        assert_eq!(stop["target"], "conduit_mcp.subscription.stop");
+        assert_eq!(stop["fields"]["subscription_id"], "7");
+        assert_eq!(stop["fields"]["reason"], "drain");
+        assert_eq!(stop["fields"]["duration"], "3600s");
     }
 
     #[test]

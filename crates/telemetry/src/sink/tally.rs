@@ -8,6 +8,10 @@ pub(super) fn count(event: &Event, instruments: &Instruments) {
     match event {
         Event::RequestStopped { .. }
         | Event::ToolExecuted { .. }
+        | Event::ResourceRead { .. }
+        | Event::PromptGot { .. }
+        | Event::SubscriptionStarted { .. }
+        | Event::SubscriptionStopped { .. }
         | Event::CallRefused { .. }
         | Event::CallbackPanicked { .. }
         | Event::ChildStarted { .. }

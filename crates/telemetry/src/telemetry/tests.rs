@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::*;
 use crate::event::Trace;
 use crate::label::{CancelledBy, Era, ExitCause, Outcome};
-use crate::server_metrics::{RequestSample, ToolSample};
+use crate::server_metrics::{PromptSample, ReadSample, RequestSample, ToolSample};
 use crate::{exposition, table};
 
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -46,6 +46,22 @@ fn request(method: &str) -> RequestSample<'_> {
 fn called(tool: &str) -> ToolSample<'_> {
     ToolSample {
         tool: Some(tool),
+        outcome: Outcome::Ok,
+        took: Duration::from_millis(1),
+    }
+}
+
+fn read(uri: &str) -> ReadSample<'_> {
+    ReadSample {
+        resource: Some(uri),
+        outcome: Outcome::Ok,
+        took: Duration::from_millis(1),
+    }
+}
+
+fn prompted(prompt: &str) -> PromptSample<'_> {
+    PromptSample {
+        prompt: Some(prompt),
         outcome: Outcome::Ok,
         took: Duration::from_millis(1),
     }
@@ -93,6 +109,12 @@ fn show_everything(telemetry: &Telemetry) {
     let server = telemetry.register_server("demo", &["echo"]);
     server.request(request("tools/call"));
     server.tool(called("echo"));
+    server.read(read("file:///notes"));
+    server.prompt(prompted("review"));
+    server.subscription_started("1");
+    server.subscription_stopped("1", "client", Duration::from_mins(90));
+    telemetry.change_published(ChangeOutcome::Told);
+    telemetry.change_told(MailOutcome::Taken);
     telemetry.refused(RefusedReason::Overload);
     telemetry.store_operation(
         StoreOperation::OpenSession,
@@ -257,6 +279,151 @@ fn past_the_first_two_hundred_tools_are_other_even_when_registered_bit_by_bit() 
 }
 
 #[test]
+fn a_tool_that_is_added_later_has_its_own_label_and_nobody_loses_counts() {
+    let telemetry = Telemetry::new("gateway-0");
+    let server = telemetry.register_server("demo", &["echo"]);
+    server.tool(called("echo"));
+    server.tool(called("later"));
+
+    server.set_tools(&["later"]);
+    server.tool(called("echo"));
+    server.tool(called("later"));
+
+    for (tool, calls) in [("echo", 2), ("later", 1), ("other", 1)] {
+        let labels = format!(r#"process="gateway-0",outcome="ok",server="demo",tool="{tool}""#);
+        assert_sample(
+            &telemetry,
+            &format!("conduit_tool_calls_total{{{labels}}} {calls}"),
+        );
+    }
+}
+
+#[test]
+fn tools_that_are_added_later_are_other_past_the_bound() {
+    let telemetry = Telemetry::new("gateway-0");
+    let server = telemetry.register_server("demo", &["echo"]);
+
+    for number in 0..=TOOLS {
+        let tool = format!("tool{number}");
+        server.set_tools(&[&tool]);
+        server.tool(called(&tool));
+    }
+
+    let text = text(&telemetry);
+    assert!(text.contains(r#"tool="tool198""#));
+    assert!(!text.contains(r#"tool="tool199""#));
+    assert_sample(
+        &telemetry,
+        r#"conduit_tool_calls_total{process="gateway-0",outcome="ok",server="demo",tool="other"} 2"#,
+    );
+}
+
+#[test]
+fn what_is_read_and_asked_for_is_counted_and_is_no_label() {
+    let telemetry = Telemetry::new("gateway-0");
+    let server = telemetry.register_server("demo", &["echo"]);
+
+    server.read(read("file:///notes"));
+    server.read(ReadSample {
+        resource: None,
+        outcome: Outcome::Refused,
+        took: Duration::ZERO,
+    });
+    server.prompt(prompted("review"));
+
+    for (name, outcome) in [
+        ("resource_reads", "ok"),
+        ("resource_reads", "refused"),
+        ("prompt_gets", "ok"),
+    ] {
+        let labels = format!(r#"process="gateway-0",outcome="{outcome}",server="demo""#);
+        assert_sample(&telemetry, &format!("conduit_{name}_total{{{labels}}} 1"));
+    }
+    for (name, count) in [("resource_read", 2), ("prompt_get", 1)] {
+        let labels = r#"process="gateway-0",server="demo""#;
+        assert_sample(
+            &telemetry,
+            &format!("conduit_{name}_duration_seconds_count{{{labels}}} {count}"),
+        );
+    }
+    let text = text(&telemetry);
+    assert!(
+        !text.contains("notes") && !text.contains("review"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_subscription_of_hours_is_told_apart_from_one_of_minutes() {
+    let telemetry = Telemetry::new("gateway-0");
+    let server = telemetry.register_server("demo", &["echo"]);
+
+    for lifetime in [Duration::from_mins(2), Duration::from_hours(2)] {
+        server.subscription_started("1");
+        server.subscription_stopped("1", "client", lifetime);
+    }
+
+    let labels = r#"process="gateway-0",server="demo""#;
+    for (bound, below) in [("300", 1), ("10800", 2)] {
+        assert_sample(
+            &telemetry,
+            &format!(
+                r#"conduit_subscription_duration_seconds_bucket{{{labels},le="{bound}"}} {below}"#
+            ),
+        );
+    }
+    assert_sample(
+        &telemetry,
+        &format!("conduit_subscriptions_total{{{labels}}} 2"),
+    );
+}
+
+#[tokio::test]
+async fn a_listener_hears_of_reads_prompts_and_subscriptions() {
+    let (telemetry, _tree) = with_sink("gateway-0").await;
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let ear = Arc::clone(&heard);
+    telemetry.listen(move |event| ear.lock().push(event.clone()));
+    let server = telemetry.register_server("demo", &["echo"]);
+
+    server.read(read("file:///notes"));
+    server.prompt(prompted("review"));
+    server.subscription_started("7");
+    server.subscription_stopped("7", "empty", Duration::from_secs(1));
+    telemetry.flush(PATIENCE).await.expect("a sink at work");
+
+    let (outcome, took) = (Outcome::Ok, Duration::from_millis(1));
+    let demo = || "demo".to_owned();
+    assert_eq!(
+        *heard.lock(),
+        [
+            Event::ResourceRead {
+                server: demo(),
+                uri: Some("file:///notes".to_owned()),
+                outcome,
+                took,
+            },
+            Event::PromptGot {
+                server: demo(),
+                prompt: Some("review".to_owned()),
+                outcome,
+                took,
+            },
+            Event::SubscriptionStarted {
+                server: demo(),
+                subscription: "7".to_owned(),
+            },
+            Event::SubscriptionStopped {
+                server: demo(),
+                subscription: "7".to_owned(),
+                reason: "empty",
+                took: Duration::from_secs(1),
+            },
+        ]
+    );
+}
+
+#[test]
 fn past_the_first_servers_are_other() {
     let telemetry = Telemetry::new("gateway-0");
 
@@ -410,6 +577,10 @@ fn a_request_that_nobody_listens_to_costs_no_hop() {
 
     server.request(request("tools/call"));
     server.tool(called("echo"));
+    server.read(read("file:///notes"));
+    server.prompt(prompted("review"));
+    server.subscription_started("1");
+    server.subscription_stopped("1", "client", Duration::ZERO);
     telemetry.refused(RefusedReason::Overload);
 
     // There is no sink, so a hop would be a drop.

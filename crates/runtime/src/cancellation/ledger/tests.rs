@@ -7,7 +7,7 @@ use super::*;
 use crate::admission::Admission;
 use crate::exchange::Reply;
 
-const CLIENT: Scope = Scope::Address(IpAddr::V4(std::net::Ipv4Addr::LOCALHOST));
+const CLIENT: Scope = Scope::Address(0, IpAddr::V4(std::net::Ipv4Addr::LOCALHOST));
 
 fn session(number: u128) -> Scope {
     Scope::Session(uuid::Uuid::from_u128(number))
@@ -37,10 +37,10 @@ fn enter(ledger: &Ledger, scope: &Scope, name: &str, loose: bool) -> Call {
     let token = admitted.token().clone();
     let (reply, answer) = oneshot::channel();
     let entry = Entry {
-        responder: Responder::new(reply, admitted),
-        tool: "tool".into(),
+        responder: Responder::new(reply, admitted, None),
+        callback: "tool".into(),
         loose,
-        overdue_at: Instant::now(),
+        overdue_at: Some(Instant::now()),
     };
     Call {
         place: ledger.enter(scope.clone(), id(name), entry),

@@ -5,6 +5,8 @@
 //! `test://…` are the suite's, `tour_…` and `tour://…` the tours'.
 
 mod content;
+mod input;
+mod jobs;
 mod prompts;
 mod resources;
 mod schema;
@@ -32,6 +34,8 @@ fn server() -> ToolboxBuilder {
         .tools(talking::tools())
         .tools(triggers::tools())
         .tools(schema::tools())
+        .tools(input::tools())
+        .tools(jobs::tools())
         .tools(tour::tools())
         .resources(resources::resources())
         .resources_page(resources::PAGE)

@@ -17,6 +17,8 @@ struct Routed {
     #[schemars(extend("x-mcp-header" = "Region"))]
     region: String,
     /// How hard to try.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "i64")]
     level: Option<i64>,
 }
 

@@ -7,7 +7,10 @@ use conduit::{Cancelled, Context, LogLevel, NoArguments, ToolBuilder, tool};
 /// Between two things that a tool says.
 const PAUSE: Duration = Duration::from_millis(50);
 
-pub(crate) fn tools() -> [ToolBuilder; 3] {
+/// Between the end of a stream and the result for which its client comes back.
+const ABSENCE: Duration = Duration::from_millis(100);
+
+pub(crate) fn tools() -> [ToolBuilder; 4] {
     [
         tool(
             "test_tool_with_logging",
@@ -24,6 +27,12 @@ pub(crate) fn tools() -> [ToolBuilder; 3] {
             "Reports progress before it answers.",
             progress,
         ),
+        tool(
+            "test_reconnection",
+            "Closes the stream of the call, and answers to whoever comes back.",
+            reconnect,
+        )
+        .streams(),
     ]
 }
 
@@ -48,4 +57,10 @@ async fn progress(_: NoArguments, context: Context) -> Result<&'static str, Canc
     context.sleep(PAUSE).await?;
     context.progress(100.0, Some(100.0), None);
     Ok("Tool with progress executed successfully")
+}
+
+async fn reconnect(_: NoArguments, context: Context) -> Result<&'static str, Cancelled> {
+    context.close_stream(PAUSE);
+    context.sleep(ABSENCE).await?;
+    Ok("The stream was closed, and the answer came.")
 }

@@ -1,0 +1,182 @@
+//! `subscriptions/listen`: a stream of changes in place of an answer (modern).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use conduit_protocol::{
+    ClientCapabilities, Code, Context, Filter, ListenParams, Params, RequestId, WireError,
+    acknowledged,
+};
+use conduit_telemetry::{RefusedReason, ServerMetrics, StreamKind};
+use serde_json::json;
+use tokio::time::Instant;
+
+use super::later::Later;
+use super::request::Exchange;
+use crate::admission::Admitted;
+use crate::cancellation::{Entry, Scope, Tracked};
+use crate::exchange::{Dispatch, Pipe};
+use crate::gateway::Shared;
+use crate::live;
+use crate::outbox::{Events, Outbox};
+use crate::responder::Responder;
+use crate::streams::{Listener, Place};
+
+/// The extension without which a client may not mention tasks.
+const TASKS: &str = "io.modelcontextprotocol/tasks";
+
+impl Exchange<'_> {
+    pub(super) fn listen(self, dispatch: Dispatch, params: &Params<'_>, context: Context) {
+        let (accepts, has_headers) = (dispatch.head.accepts, dispatch.head.headers.is_some());
+        let pipe = dispatch.head.pipe.clone();
+        let later = Later::of(self, dispatch, context);
+        let filter = match ListenParams::read(params) {
+            Ok(params) => params.filter,
+            Err(error) => return later.fail(&error),
+        };
+        if let Err(error) = check_tasks(&filter, later.context.capabilities.as_ref()) {
+            return later.fail(&error);
+        }
+        if !accepts.events {
+            return refuse_without_stream(later, has_headers);
+        }
+        let shared = Arc::clone(self.shared);
+        self.shared.tasks.spawn(open(shared, later, filter, pipe));
+    }
+}
+
+/// `taskIds` need the extension (M-SUB-15).
+fn check_tasks(filter: &Filter, client: Option<&ClientCapabilities>) -> Result<(), WireError> {
+    let declares = client.is_some_and(|client| client.has_extension(TASKS));
+    if filter.task_ids.is_none() || declares {
+        return Ok(());
+    }
+    let required = json!({"extensions": {TASKS: {}}});
+    Err(WireError::missing_capability(
+        "`params.notifications.taskIds` needs the tasks extension",
+        &required,
+    ))
+}
+
+/// Over HTTP a client has to accept event streams (M-HTTP-05); a caller without any
+/// transport cannot listen at all (SUB-05).
+fn refuse_without_stream(later: Later, has_headers: bool) {
+    if has_headers {
+        let error = WireError::invalid_request("the Accept header has no text/event-stream");
+        later.fail_with(406, &error);
+    } else {
+        let error = WireError::new(
+            Code::METHOD_NOT_FOUND,
+            "subscriptions/listen needs a transport that can hold a stream open",
+        );
+        later.fail(&error);
+    }
+}
+
+/// Opens the stream: it is registered before its acknowledgement leaves (R30).
+async fn open(shared: Arc<Shared>, later: Later, filter: Filter, pipe: Option<Arc<Pipe>>) {
+    let hosted = Arc::clone(&later.hosted);
+    let honoured = filter.honoured(&hosted.offered);
+    let id = later.id.clone();
+    let first = acknowledged(&id, &honoured).into();
+    let outbox = Arc::new(Outbox::of_changes(None, Some(id.clone()), Some(first)));
+    let farewell = hosted.face.listen_end(&id);
+    let is_empty = honoured.is_empty();
+    let place = if is_empty {
+        // R19: there is nothing to wait for.
+        outbox.finish(Some(farewell));
+        None
+    } else {
+        let listener = Listener {
+            outbox: Arc::clone(&outbox),
+            session: None,
+            topics: hosted.topics(&honoured),
+            missed: false,
+            farewell: Some(farewell),
+        };
+        match live::attach(&shared, listener).await {
+            Ok(place) => Some(place),
+            Err(unable) => {
+                shared.telemetry.refused(RefusedReason::Overload);
+                return later.busy(unable.to_string());
+            }
+        }
+    };
+    let (reply, call) = later.into_reply();
+    // It lasts for as long as the client likes, and is no work.
+    call.leave();
+    let subscription = Subscription::start(&hosted.metrics, &id, is_empty, &outbox);
+    let responder = Responder::new(reply, call.clone(), None);
+    let tracked = pipe.map(|_| track(&shared, &responder, &id));
+    let stop = tracked
+        .is_some()
+        .then(|| call.token().clone().cancelled_owned());
+    let held = shared.telemetry.streams(StreamKind::Listen).hold();
+    let kept = Kept {
+        _place: place,
+        _subscription: subscription,
+        _tracked: tracked,
+        _call: call,
+    };
+    let events = Events::of_changes(Arc::clone(&outbox), kept, stop, Some(held));
+    responder.open_changes(outbox, events);
+}
+
+/// On a pipe a client ends it with a cancel (M-SUB-10).
+fn track(shared: &Shared, responder: &Arc<Responder>, id: &RequestId) -> Tracked {
+    let entry = Entry {
+        responder: Arc::clone(responder),
+        callback: "subscriptions/listen".into(),
+        loose: false,
+        overdue_at: None,
+    };
+    shared.registry.track(Scope::Pipe, id.clone(), entry)
+}
+
+/// What goes with the stream.
+struct Kept {
+    _place: Option<Place>,
+    _subscription: Subscription,
+    _tracked: Option<Tracked>,
+    _call: Admitted,
+}
+
+/// Tells telemetry of the stream's life.
+struct Subscription {
+    metrics: ServerMetrics,
+    id: RequestId,
+    is_empty: bool,
+    started: Instant,
+    outbox: Arc<Outbox>,
+}
+
+impl Subscription {
+    fn start(
+        metrics: &ServerMetrics,
+        id: &RequestId,
+        is_empty: bool,
+        outbox: &Arc<Outbox>,
+    ) -> Self {
+        metrics.subscription_started(id.as_json());
+        Self {
+            metrics: metrics.clone(),
+            id: id.clone(),
+            is_empty,
+            started: Instant::now(),
+            outbox: Arc::clone(outbox),
+        }
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        let reason = match (self.is_empty, self.outbox.is_finished()) {
+            (true, _) => "empty",
+            (false, true) => "drain",
+            (false, false) => "client",
+        };
+        let lasted: Duration = self.started.elapsed();
+        self.metrics
+            .subscription_stopped(self.id.as_json(), reason, lasted);
+    }
+}
