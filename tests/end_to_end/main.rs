@@ -19,6 +19,7 @@ mod initialize;
 mod limits;
 mod listen;
 mod lists;
+mod reports;
 mod resume;
 mod session_streams;
 mod sessions;

@@ -97,6 +97,34 @@ async fn a_message_goes_to_the_newest_stream_and_the_older_one_stays_open() {
 }
 
 #[tokio::test]
+async fn of_two_gateways_the_one_with_the_newest_stream_tells() {
+    let tree = pair().await;
+    let session = tree.session(Version::November2025).await;
+    let mut older = open(tree.conn_to("gateway-0").await, &session).await;
+    let mut newer = open(tree.conn_to("gateway-1").await, &session).await;
+    let mut conn = tree.conn().await;
+
+    for _ in 0..2 {
+        announce(&mut conn, &session).await;
+        assert_eq!(
+            next(&mut newer).await["method"],
+            "notifications/tools/list_changed"
+        );
+    }
+    let newest = open(tree.conn_to("gateway-0").await, &session).await;
+    drop((newer, newest));
+    touch(&mut conn, &session, "file:///a.txt").await;
+    let call = Era::Legacy.tool("announce_change", json!({ "list": "prompts" }));
+    assert_eq!(conn.send(&call.session(&session)).await.text(), "told");
+
+    let mut told = next(&mut older).await;
+    if told["method"] == "notifications/tools/list_changed" {
+        told = next(&mut older).await;
+    }
+    assert_eq!(told["method"], "notifications/prompts/list_changed");
+}
+
+#[tokio::test]
 async fn whoever_comes_back_is_told_of_everything_that_may_have_changed() {
     let tree = pair().await;
     let session = tree.session(Version::November2025).await;
@@ -139,7 +167,7 @@ async fn older_sessions_get_neither_ids_nor_empty_events() {
 }
 
 #[tokio::test]
-async fn an_event_that_nobody_sent_is_not_come_back_to() {
+async fn regression_a13_an_event_that_nobody_sent_is_not_come_back_to() {
     let tree = fixture().await;
     let session = tree.session(Version::November2025).await;
 

@@ -9,6 +9,7 @@
     reason = "tests report by panicking"
 )]
 
+mod changes;
 mod crash_rounds;
 mod deaths;
 mod hangs;

@@ -203,6 +203,19 @@ pub enum Mail {
         /// The client's reason, already cleaned.
         reason: Option<String>,
     },
+    /// A session has opened a stream of its own at the sender, which is the newest unless
+    /// the receiver has a newer one (R25). Holds for a while; sent again and again.
+    StreamOpened {
+        /// The session.
+        session: String,
+        /// When, in microseconds since 1970.
+        opened: u64,
+    },
+    /// That stream is closed: an older one counts again.
+    StreamClosed {
+        /// The session.
+        session: String,
+    },
     /// A client wants what is left of a response stream that the receiver holds.
     /// Waits for the event for at most the patience; [`Answer::Replay`].
     Resume {
@@ -225,7 +238,9 @@ impl Mail {
     pub fn key(&self) -> &str {
         match self {
             Self::Find { scope, .. } | Self::Cancel { scope, .. } => scope,
-            Self::Resume { session, .. } => session,
+            Self::Resume { session, .. }
+            | Self::StreamOpened { session, .. }
+            | Self::StreamClosed { session } => session,
         }
     }
 }
@@ -357,7 +372,7 @@ pub enum Answer {
     /// Whether the mail meant anything to its receiver.
     Receipt {
         /// For a find: a request is here. For a cancel: it was, and has been told to
-        /// stop.
+        /// stop. For a stream: there is an older one here.
         taken: bool,
     },
     /// What became of a mail.

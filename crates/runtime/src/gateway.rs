@@ -485,13 +485,16 @@ fn background(
     interest: Interest,
 ) -> Vec<AbortOnDropHandle<()>> {
     let tasks = &shared.tasks;
-    let replays = shared.replays.clone();
+    let (replays, streams) = (shared.replays.clone(), shared.streams.clone());
     let sweeping = async move {
         let mut ticks = interval(SWEEP);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
             replays.tidy();
+            if streams.depth() == 0 && streams.cast(streams::Message::Sweep).is_err() {
+                debug!("no streams to look at: the actor is restarting");
+            }
             if sweeper.depth() == 0 && sweeper.cast(cancellation::Message::Sweep).is_err() {
                 debug!("no sweep: the actor is restarting");
             }
@@ -571,15 +574,34 @@ impl Ears {
             FromHub::Changed { topic } => topic,
         };
         let heard = Heard::Hub(answerer);
-        let changed = streams::Message::Changed { topic, heard };
-        if self.streams.cast(changed).is_err() {
-            debug!("streams are restarting, the hub tells again");
+        self.tell_streams(streams::Message::Changed { topic, heard });
+    }
+
+    fn tell_streams(&self, message: streams::Message) {
+        if self.streams.cast(message).is_err() {
+            debug!("streams are restarting, whoever told them hears of it");
         }
     }
 
     /// Hands mail from other gateways to whom it concerns.
     fn take_mail(&self, mail: Mail, answerer: Answerer) {
         let message = match mail {
+            Mail::StreamOpened { session, opened } => {
+                let Ok(session) = Uuid::try_parse(&session) else {
+                    return answerer.answer(Answer::Receipt { taken: false });
+                };
+                return self.tell_streams(streams::Message::Elsewhere {
+                    session,
+                    opened,
+                    answerer,
+                });
+            }
+            Mail::StreamClosed { session } => {
+                let Ok(session) = Uuid::try_parse(&session) else {
+                    return answerer.answer(Answer::Receipt { taken: false });
+                };
+                return self.tell_streams(streams::Message::NotElsewhere { session, answerer });
+            }
             Mail::Find { scope, request_id } => cancellation::Message::RemoteFind {
                 scope,
                 request_id,

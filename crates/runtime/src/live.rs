@@ -1,10 +1,13 @@
 //! How streams of changes begin, and how they follow what their clients want.
 
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use conduit_actor::AskError;
-use conduit_link::Answerer;
+use conduit_link::{Answerer, Mail};
 use conduit_telemetry::StreamKind;
+use tokio::time::sleep;
+use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::debug;
 use uuid::Uuid;
 
@@ -16,7 +19,7 @@ use crate::interest::{Full, MOST};
 use crate::outbox::{Events, Outbox};
 use crate::resume;
 use crate::sessions::Session;
-use crate::streams::{Attached, Listener, Message, Place};
+use crate::streams::{Attached, Listener, Message, Place, REPEAT};
 
 /// Why nobody can listen now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -115,9 +118,11 @@ pub(crate) async fn open(
     let name = session.resumes().then(|| StreamName::Live(Uuid::new_v4()));
     let outbox = Arc::new(Outbox::of_changes(name, None, None));
     let hosted = shared.hosted.get(server).ok_or(SessionError::NotFound)?;
+    let opened = now();
     let listener = Listener {
         outbox: Arc::clone(&outbox),
         session: Some(id),
+        opened,
         topics: hosted.session_topics(&session.subscriptions),
         missed,
         farewell: None,
@@ -125,6 +130,7 @@ pub(crate) async fn open(
     let place = attach(shared, listener)
         .await
         .map_err(|_unable| SessionError::Unavailable)?;
+    let newest = claim(shared, id, opened).await;
     // It may have changed before it was on the list, where nobody told it.
     let now = look(shared, server, id).await?;
     if now.subscriptions != session.subscriptions {
@@ -133,7 +139,41 @@ pub(crate) async fn open(
             .map_err(|_unable| SessionError::Unavailable)?;
     }
     let held = shared.telemetry.streams(StreamKind::Session).hold();
-    Ok(Events::of_changes(outbox, place, None, Some(held)))
+    let kept = (place, newest);
+    Ok(Events::of_changes(outbox, kept, None, Some(held)))
+}
+
+/// Tells the other gateways that the newest stream of a session is here, and goes on to
+/// as long as the result lives, if one of them has an older stream (R25).
+async fn claim(shared: &Arc<Shared>, session: Uuid, opened: u64) -> Option<DropGuard> {
+    let claim = Mail::StreamOpened {
+        session: session.to_string(),
+        opened,
+    };
+    if shared.post.send_to_others(claim.clone()).await == Some(0) {
+        return None;
+    }
+    let (closed, post) = (CancellationToken::new(), shared.post.clone());
+    let guard = closed.clone().drop_guard();
+    shared.tasks.spawn(async move {
+        while closed.run_until_cancelled(sleep(REPEAT)).await.is_some() {
+            post.send_to_others(claim.clone()).await;
+        }
+        let session = session.to_string();
+        let closed = Mail::StreamClosed { session };
+        if post.send_to_others(closed).await.is_none() {
+            debug!("another gateway finds out by itself that a stream is closed");
+        }
+    });
+    Some(guard)
+}
+
+/// Returns what streams are ordered by: the time, in microseconds since 1970.
+fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| {
+        u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
+    })
 }
 
 /// Lets a pipe hear of changes, from its `initialize` on.
@@ -146,6 +186,7 @@ pub(crate) async fn attach_pipe(
     let listener = Listener {
         outbox: pipe.outbox(),
         session: Some(session.id),
+        opened: now(),
         topics: hosted.session_topics(&session.subscriptions),
         missed: false,
         farewell: None,

@@ -6,16 +6,20 @@
 //! tell (`outbox/pending.rs`) and never more topics than its client may ask for.
 //!
 //! A session may have several streams: each change goes to the newest, and the older
-//! ones stay open (R25).
+//! ones stay open (R25). Where the newest is at another gateway, which says so again and
+//! again, changes are held for as long as that is believed: should that gateway die, the
+//! newest stream here gets them.
 //!
 //! When the actor fails, its streams end with it and clients open them again.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use conduit_actor::{Actor, Failure, Reply, Seat};
 use conduit_link::{Answer, Answerer, Topic};
 use conduit_protocol::Rendered;
+use tokio::time::Instant;
 use tracing::debug;
 use uuid::Uuid;
 
@@ -36,6 +40,8 @@ pub(crate) struct Listener {
     pub(crate) outbox: Arc<Outbox>,
     /// The session whose stream it is; none of a listen stream.
     pub(crate) session: Option<Uuid>,
+    /// When it was opened, in microseconds since 1970.
+    pub(crate) opened: u64,
     /// What it is told of, each once.
     pub(crate) topics: Vec<Topic>,
     /// Whether a change may have been missed before: then all of it counts as changed.
@@ -87,6 +93,16 @@ pub(crate) enum Message {
     Changed { topic: Topic, heard: Heard },
     /// Anything may have changed.
     Missed,
+    /// A session has a stream at another gateway, opened then.
+    Elsewhere {
+        session: Uuid,
+        opened: u64,
+        answerer: Answerer,
+    },
+    /// A session has that stream no longer.
+    NotElsewhere { session: Uuid, answerer: Answerer },
+    /// Look for streams elsewhere that were not heard of for too long.
+    Sweep,
     /// These sessions have ended.
     EndSessions { ids: Vec<Uuid> },
     /// The gateway is draining: end all of them.
@@ -115,13 +131,29 @@ pub(crate) struct Streams {
     sessions: HashMap<Uuid, Vec<u64>>,
     /// Who is told of what.
     told: HashMap<Arc<Topic>, Vec<u64>>,
+    /// Sessions whose newest stream is at another gateway; each has one here too.
+    away: HashMap<Uuid, Away>,
 }
+
+/// A session whose newest stream is elsewhere.
+#[derive(Debug)]
+struct Away {
+    /// Until when that is believed.
+    until: Instant,
+    /// What has changed since it was last heard.
+    held: HashSet<Arc<Topic>>,
+}
+
+/// How often a gateway says that it has the newest stream, and how long it is believed.
+pub(crate) const REPEAT: Duration = Duration::from_secs(5);
+const BELIEVED: Duration = Duration::from_secs(15);
 
 /// One open stream; it ends with its entry.
 #[derive(Debug)]
 struct Open {
     outbox: Arc<Outbox>,
     session: Option<Uuid>,
+    opened: u64,
     topics: Arc<Wanted>,
     farewell: Option<Rendered>,
 }
@@ -141,6 +173,7 @@ impl Streams {
             open: BTreeMap::new(),
             sessions: HashMap::new(),
             told: HashMap::new(),
+            away: HashMap::new(),
         }
     }
 
@@ -155,11 +188,13 @@ impl Streams {
             }
         }
         if let Some(session) = listener.session {
+            self.away.remove(&session);
             self.sessions.entry(session).or_default().push(number);
         }
         let open = Open {
             outbox: listener.outbox,
             session: listener.session,
+            opened: listener.opened,
             topics: Arc::clone(&topics),
             farewell: listener.farewell,
         };
@@ -210,6 +245,7 @@ impl Streams {
             }
             None => {
                 self.sessions.remove(&session);
+                self.away.remove(&session);
             }
         }
     }
@@ -231,18 +267,63 @@ impl Streams {
     }
 
     /// Notes a change; returns whether anybody listens to it.
-    fn change(&self, topic: &Topic) -> bool {
+    fn change(&mut self, topic: &Topic) -> bool {
         let Some((topic, told)) = self.told.get_key_value(topic) else {
             return false;
         };
         for number in told {
-            if let Some(open) = self.open.get(number)
-                && self.is_newest(*number, open)
-            {
+            let Some(open) = self.open.get(number) else {
+                continue;
+            };
+            let away = open.session.and_then(|session| self.away.get_mut(&session));
+            if let Some(away) = away {
+                away.held.insert(Arc::clone(topic));
+            } else if self.is_newest(*number, open) {
                 open.outbox.change(topic);
             }
         }
         true
+    }
+
+    /// Believes another gateway that it has a newer stream of a session; returns whether
+    /// there is an older one here.
+    fn leave_to(&mut self, session: Uuid, opened: u64) -> bool {
+        let newest = self.sessions.get(&session).and_then(|open| open.last());
+        let newest = newest.and_then(|newest| self.open.get(newest));
+        if newest.is_none_or(|newest| newest.opened > opened) {
+            return false;
+        }
+        let away = Away {
+            until: Instant::now() + BELIEVED,
+            held: HashSet::new(),
+        };
+        self.away.insert(session, away);
+        true
+    }
+
+    /// Lets the newest stream of a session here have what was held; returns whether there
+    /// is one.
+    fn take_back(&mut self, session: Uuid) -> bool {
+        let Some(away) = self.away.remove(&session) else {
+            return false;
+        };
+        let newest = self.sessions.get(&session).and_then(|open| open.last());
+        let Some(newest) = newest.and_then(|newest| self.open.get(newest)) else {
+            return false;
+        };
+        for topic in &away.held {
+            newest.outbox.change(topic);
+        }
+        true
+    }
+
+    fn sweep(&mut self) {
+        let now = Instant::now();
+        let over = self.away.iter().filter(|(_, away)| away.until <= now);
+        let over: Vec<Uuid> = over.map(|(session, _)| *session).collect();
+        for session in over {
+            self.take_back(session);
+        }
     }
 
     fn missed(&self) {
@@ -259,6 +340,9 @@ impl Streams {
         let Some(session) = &open.session else {
             return true;
         };
+        if self.away.contains_key(session) {
+            return false;
+        }
         let streams = self.sessions.get(session);
         streams.and_then(|streams| streams.last()) == Some(&number)
     }
@@ -273,6 +357,7 @@ impl Streams {
 
     fn drain(&mut self) {
         self.sessions.clear();
+        self.away.clear();
         self.told.clear();
         self.open.clear();
     }
@@ -314,6 +399,19 @@ impl Actor for Streams {
                 }
             }
             Message::Missed => self.missed(),
+            Message::Elsewhere {
+                session,
+                opened,
+                answerer,
+            } => {
+                let taken = self.leave_to(session, opened);
+                answerer.answer(Answer::Receipt { taken });
+            }
+            Message::NotElsewhere { session, answerer } => {
+                let taken = self.take_back(session);
+                answerer.answer(Answer::Receipt { taken });
+            }
+            Message::Sweep => self.sweep(),
             Message::EndSessions { ids } => self.end_sessions(&ids),
             Message::Drain => self.drain(),
         }

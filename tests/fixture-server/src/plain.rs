@@ -3,7 +3,7 @@
 use conduit::schemars::JsonSchema;
 use conduit::serde::{Deserialize, Serialize};
 use conduit::serde_json::{self, Value};
-use conduit::{Context, Json, NoArguments, ToolBuilder, tool};
+use conduit::{Arguments, Context, Json, NoArguments, ToolBuilder, tool};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(crate = "conduit::serde")]
@@ -55,7 +55,7 @@ struct Trace {
     baggage: Option<String>,
 }
 
-pub(crate) fn tools() -> [ToolBuilder; 3] {
+pub(crate) fn tools() -> [ToolBuilder; 4] {
     [
         tool(
             "echo_pool",
@@ -69,12 +69,22 @@ pub(crate) fn tools() -> [ToolBuilder; 3] {
             count,
         )
         .read_only(true),
+        tool(
+            "mirror",
+            "Returns its arguments as they were written.",
+            mirror,
+        )
+        .read_only(true),
         tool("whoami", "Tells what a callback knows of its call.", whoami).read_only(true),
     ]
 }
 
 pub(crate) async fn echo(arguments: Echo, _context: Context) -> String {
     arguments.message
+}
+
+async fn mirror(arguments: Arguments, _context: Context) -> String {
+    String::from_utf8_lossy(arguments.as_bytes()).into_owned()
 }
 
 async fn count(arguments: Count, _context: Context) -> Json<Counted> {

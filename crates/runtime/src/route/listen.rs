@@ -90,6 +90,7 @@ async fn open(shared: Arc<Shared>, later: Later, filter: Filter, pipe: Option<Ar
         let listener = Listener {
             outbox: Arc::clone(&outbox),
             session: None,
+            opened: 0,
             topics: hosted.topics(&honoured),
             missed: false,
             farewell: Some(farewell),
