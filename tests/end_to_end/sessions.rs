@@ -62,6 +62,20 @@ async fn a_session_is_ended_where_it_was_opened_and_gone_where_it_was_used() {
 }
 
 #[tokio::test]
+async fn a_stream_and_an_end_in_a_version_that_nobody_speaks_are_refused() {
+    let tree = demo().await;
+    let session = tree.session(Version::November2025).await;
+
+    let get = Call::verb(Method::GET).header("accept", "text/event-stream");
+    for call in [get.session(&session), end(&session)] {
+        let reply = tree.send(&call.header("mcp-protocol-version", "x")).await;
+        assert_eq!(reply.status, StatusCode::BAD_REQUEST, "{reply}");
+    }
+
+    assert_eq!(tree.send(&ping(&session)).await.status, StatusCode::OK);
+}
+
+#[tokio::test]
 async fn a_session_that_nobody_opened_is_not_found_whatever_is_asked() {
     let tree = demo().await;
 

@@ -59,6 +59,11 @@ impl Pipe {
         answers
     }
 
+    /// Closes the input.
+    pub(crate) fn close(&mut self) {
+        drop(self.input.take());
+    }
+
     /// Closes the input, and returns every line that was not read yet, once the
     /// process has ended with status 0.
     pub(crate) async fn end(mut self) -> Vec<Value> {

@@ -9,6 +9,8 @@
 
 mod client;
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use self::client::Pipe;
@@ -94,6 +96,24 @@ async fn regression_a02_the_end_of_input_ends_the_process_with_all_answers() {
 
     assert_eq!(lines.len(), 1, "{lines:?}");
     assert_eq!(lines[0]["id"], "last");
+}
+
+#[tokio::test]
+async fn answers_wait_for_a_client_that_reads_them_late() {
+    const CALLS: u64 = 30;
+    let mut pipe = Pipe::start();
+    let message = "A".repeat(20_000);
+    for id in 0..CALLS {
+        let echo = json!({"message": message});
+        pipe.say(&modern(&json!(id), "echo", &echo)).await;
+    }
+    // More than a pipe holds, and longer than the process once waited.
+    pipe.close();
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+
+    let lines = pipe.end().await;
+
+    assert_eq!(lines.len() as u64, CALLS);
 }
 
 #[tokio::test]

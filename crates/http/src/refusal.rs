@@ -86,6 +86,14 @@ pub(crate) fn session_not_found() -> Response {
     reply::json(MessageReply::new(404, error(None, &absent)))
 }
 
+pub(crate) fn unknown_version() -> Response {
+    refuse(
+        400,
+        None,
+        "MCP-Protocol-Version names no version that is served",
+    )
+}
+
 /// The client has to open a new stream, without a `Last-Event-ID`.
 pub(crate) fn no_such_event() -> Response {
     refuse(400, None, "Last-Event-ID names no event that is still kept")

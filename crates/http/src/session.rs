@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use conduit_protocol::{LEGACY_VERSIONS, MODERN_VERSIONS};
 use conduit_runtime::{SessionError, session_id};
 use conduit_telemetry::RefusedReason;
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -25,6 +26,9 @@ pub(crate) async fn open_stream(
     if !accepts_events {
         return refusal::method_not_allowed();
     }
+    if !names_known_version(headers) {
+        return refusal::unknown_version();
+    }
     let Some(id) = session_id(session.as_bytes()) else {
         return refusal::session_not_found();
     };
@@ -46,6 +50,9 @@ pub(crate) async fn end(state: &Arc<State>, server: usize, headers: &HeaderMap) 
     let Some(session) = headers.get(&SESSION) else {
         return refusal::session_required();
     };
+    if !names_known_version(headers) {
+        return refusal::unknown_version();
+    }
     let Some(id) = session_id(session.as_bytes()) else {
         return refusal::session_not_found();
     };
@@ -56,10 +63,21 @@ pub(crate) async fn end(state: &Arc<State>, server: usize, headers: &HeaderMap) 
     }
 }
 
+/// Whether the version header, if there is one, names a version that is served
+/// (L-HTTP-20, R44).
+fn names_known_version(headers: &HeaderMap) -> bool {
+    let known = |version: &HeaderValue| {
+        let mut served = MODERN_VERSIONS.iter().chain(&LEGACY_VERSIONS);
+        served.any(|known| version.as_bytes() == known.as_bytes())
+    };
+    headers.get_all(&VERSION).iter().all(known)
+}
+
 fn unavailable(state: &State) -> Response {
     state.telemetry.refused(RefusedReason::Store);
     refusal::busy()
 }
 
 static SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+static VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 static LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");

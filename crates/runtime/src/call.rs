@@ -297,7 +297,7 @@ impl Ending {
         if let Some(by) = stopped_by {
             registry.cancelled(&call.scope(), &call.id, None, by);
         }
-        let outcome = if registry.is_ending() && matches!(ended, Ended::Aborted) {
+        let outcome = if registry.is_ending() && cancelled && gave_up(&ended) {
             // R43: it is not the client who has cancelled it.
             Outcome::Refused(shutting_down())
         } else {
@@ -344,6 +344,15 @@ fn status<T>(era: Era, outcome: &Outcome<T>) -> u16 {
             http_status(era, error)
         }
         _ => 200,
+    }
+}
+
+/// Whether a call that was told to stop did, rather than finish.
+fn gave_up<T: Asked>(ended: &Ended<T>) -> bool {
+    match ended {
+        Ended::Returned(Outcome::Complete(result)) => result.is_failure(),
+        Ended::Aborted | Ended::Returned(_) => true,
+        Ended::Panicked | Ended::OutOfTime => false,
     }
 }
 

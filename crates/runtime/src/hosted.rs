@@ -1,6 +1,7 @@
 //! A server as its gateway holds it: looked up by name, shaped ahead of time.
 
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::num::NonZeroUsize;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -69,6 +70,9 @@ pub(crate) struct HostedTool {
 /// The pages of a list, as each era shows them.
 #[derive(Debug)]
 struct Pages<T> {
+    /// Tells this list from any other, also from the same one with other entries: the
+    /// same at every gateway that has these.
+    fingerprint: u64,
     modern: Vec<Page<T>>,
     legacy: Vec<Page<T>>,
 }
@@ -236,22 +240,18 @@ impl Shown {
             };
             (Box::from(name), tool)
         });
-        let definitions: Vec<_> = entries.tools.iter().map(|tool| &tool.definition).collect();
-        let tool_pages = Pages::render(&definitions, listings.tools, face);
-        let definitions: Vec<_> = entries
-            .resources
-            .iter()
-            .map(|one| &one.definition)
-            .collect();
-        let resource_pages = Pages::render(&definitions, listings.resources, face);
-        let definitions: Vec<_> = entries
-            .templates
-            .iter()
-            .map(|one| &one.definition)
-            .collect();
-        let template_pages = Pages::render(&definitions, listings.templates, face);
-        let definitions: Vec<_> = entries.prompts.iter().map(|one| &one.definition).collect();
-        let prompt_pages = Pages::render(&definitions, listings.prompts, face);
+        let shown = entries.tools.iter().map(|one| &one.definition);
+        let shown: Vec<_> = shown.map(|tool| (tool.name.as_str(), tool)).collect();
+        let tool_pages = Pages::render(&shown, listings.tools, face);
+        let shown = entries.resources.iter().map(|one| &one.definition);
+        let shown: Vec<_> = shown.map(|one| (one.uri.as_str(), one)).collect();
+        let resource_pages = Pages::render(&shown, listings.resources, face);
+        let shown = entries.templates.iter().map(|one| &one.definition);
+        let shown: Vec<_> = shown.map(|one| (one.uri_template.as_str(), one)).collect();
+        let template_pages = Pages::render(&shown, listings.templates, face);
+        let shown = entries.prompts.iter().map(|one| &one.definition);
+        let shown: Vec<_> = shown.map(|one| (one.name.as_str(), one)).collect();
+        let prompt_pages = Pages::render(&shown, listings.prompts, face);
         Self {
             version: catalog.version(),
             tools: tools.collect(),
@@ -269,19 +269,26 @@ fn tool_names(catalog: &Catalog) -> Vec<&str> {
 }
 
 impl<T: Listed> Pages<T> {
-    fn render(items: &[&T], listing: Listing, face: &Face) -> Self {
+    /// Renders items, each with what it is asked for by.
+    fn render(items: &[(&str, &T)], listing: Listing, face: &Face) -> Self {
+        let mut hasher = DefaultHasher::new();
+        T::LIST.hash(&mut hasher);
+        items.iter().for_each(|(key, _)| key.hash(&mut hasher));
+        let fingerprint = hasher.finish();
         let render = |era| {
             let size = listing.page.get();
             let pages = items.len().div_ceil(size).max(1);
             (0..pages)
                 .map(|page| {
-                    let shown = items.iter().copied().skip(page * size).take(size);
-                    let next = (page + 1 < pages).then(|| cursor_of(page + 1));
+                    let shown = items.iter().map(|(_, item)| *item);
+                    let shown = shown.skip(page * size).take(size);
+                    let next = (page + 1 < pages).then(|| cursor_of(fingerprint, page + 1));
                     Page::render(era, shown, next.as_deref(), listing.cache, face)
                 })
                 .collect()
         };
         Self {
+            fingerprint,
             modern: render(Era::Modern),
             legacy: render(Era::Legacy),
         }
@@ -292,40 +299,48 @@ impl<T: Listed> Pages<T> {
             Era::Modern => &self.modern,
             Era::Legacy => &self.legacy,
         };
-        let page = cursor.map_or(Some(0), page_of)?;
+        let page = cursor.map_or(Some(0), |cursor| page_of(self.fingerprint, cursor))?;
         Some(pages.get(page)?.respond(id))
     }
 }
 
-/// Cursors are opaque to clients; ours say which page comes.
-fn cursor_of(page: usize) -> String {
-    format!("page-{page}")
+/// Cursors are opaque to clients; ours say which page comes, and of which list. A list
+/// that has changed has other ones, so nobody walks past what has moved (C-PAGE-03).
+fn cursor_of(fingerprint: u64, page: usize) -> String {
+    format!("{fingerprint:016x}-{page}")
 }
 
 /// Reads a cursor that [`cursor_of`] wrote; the first page has none.
-fn page_of(cursor: &str) -> Option<usize> {
-    let number = cursor.strip_prefix("page-")?;
-    let canonical = number.bytes().all(|byte| byte.is_ascii_digit()) && !number.starts_with('0');
-    let page: NonZeroUsize = number.parse().ok().filter(|_| canonical)?;
-    Some(page.get())
+fn page_of(fingerprint: u64, cursor: &str) -> Option<usize> {
+    let (_, page) = cursor.split_once('-')?;
+    let page: NonZeroUsize = page.parse().ok()?;
+    (cursor_of(fingerprint, page.get()) == cursor).then_some(page.get())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const LIST: u64 = 7;
+
     #[test]
     fn a_cursor_reads_back_as_its_page() {
-        assert_eq!(page_of(&cursor_of(1)), Some(1));
-        assert_eq!(page_of(&cursor_of(42)), Some(42));
+        for page in [1, 42] {
+            assert_eq!(page_of(LIST, &cursor_of(LIST, page)), Some(page));
+        }
+    }
+
+    #[test]
+    fn the_cursor_of_another_list_is_refused() {
+        assert_eq!(page_of(LIST, &cursor_of(8, 1)), None);
     }
 
     #[test]
     fn what_is_not_our_cursor_is_refused() {
-        for cursor in [
-            "", "page-", "page-0", "page-01", "page-+1", "page-x", "2", "page-1 ",
-        ] {
-            assert_eq!(page_of(cursor), None, "{cursor:?}");
+        for page in ["", "-", "-0", "-01", "-+1", "-x", "-1 "] {
+            let cursor = format!("{LIST:016x}{page}");
+            assert_eq!(page_of(LIST, &cursor), None, "{cursor:?}");
         }
+        assert_eq!(page_of(LIST, "7-1"), None);
     }
 }

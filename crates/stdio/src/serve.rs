@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
-use tracing::{debug, info};
+use tracing::{debug, info, warn};
 
 use crate::line::{Found, Lines};
 use crate::writer::{self, ANSWERS};
@@ -23,7 +23,8 @@ use crate::writer::{self, ANSWERS};
 pub struct Options {
     /// The longest line, in bytes.
     pub max_line: usize,
-    /// How long requests that were read may take once the input has ended.
+    /// How long requests that were read may take once the input has ended, and then how
+    /// long the client may take to read their answers.
     pub grace: Duration,
 }
 
@@ -84,15 +85,15 @@ pub async fn serve(
             return Ok(gateway.drain(Duration::ZERO).await.stopped);
         }
     };
-    if timeout(LAST, written).await.is_err() {
-        debug!("the last answers were not read");
+    if timeout(options.grace, written).await.is_err() {
+        warn!("nobody reads the last answers, they are lost");
     }
     stopped
 }
 
 // === Behind the pipe ===
 
-/// How long stopped requests and their answers may take.
+/// How long stopped requests may take to say so.
 const LAST: Duration = Duration::from_secs(1);
 /// How much is read at a time.
 const CHUNK: usize = 16 * 1024;
