@@ -12,6 +12,7 @@ mod admin;
 mod cancellation;
 mod classification;
 mod crowds;
+mod embedded;
 mod envelope;
 mod front_door;
 mod headers;

@@ -163,7 +163,7 @@ impl UriTemplate {
     /// Returns what the variables stand for in `uri`, in order; `None` when the URI
     /// is not of this form.
     ///
-    /// Takes no longer than the URI is long, times the number of variables.
+    /// Takes no longer than the URI is long, times the length of the template.
     ///
     /// # Errors
     ///
@@ -241,8 +241,10 @@ impl UriTemplate {
 /// Finds where a text first stands in another, but neither at the start nor within
 /// an escape.
 fn find(text: &str, wanted: &str) -> Option<usize> {
-    let mut found = text.match_indices(wanted).map(|(at, _)| at);
-    found.find(|at| *at > 0 && !is_within_escape(text, *at))
+    let stands = |at: &usize| text.get(*at..).is_some_and(|rest| rest.starts_with(wanted));
+    // One by one, for the first place may overlap one that is not to be had.
+    let mut places = text.char_indices().map(|(at, _)| at);
+    places.find(|at| *at > 0 && stands(at) && !is_within_escape(text, *at))
 }
 
 /// Whether a place is between a percent sign and the second digit behind it.

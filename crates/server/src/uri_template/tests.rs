@@ -116,6 +116,14 @@ fn several_variables_take_as_little_as_they_can() {
 }
 
 #[test]
+fn a_variable_may_end_like_the_text_behind_it_begins() {
+    check("x:{a}--{b}", "x:---b", &["-", "b"]);
+    check("x:{a}--{b}", "x:----b", &["-", "-b"]);
+    check("x:{a}-{b}--{c}", "x:1-----2", &["1", "-", "-2"]);
+    check("x:{a}2F2{b}", "x:%2F2F2y", &["/", "y"]);
+}
+
+#[test]
 fn a_separator_is_not_found_within_an_escape() {
     check("x:{a}2{b}", "x:%2F2y", &["/", "y"]);
     check("x:{a}F", "x:%2FF", &["/"]);
