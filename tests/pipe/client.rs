@@ -1,9 +1,9 @@
-//! The client's end of the pipes.
+//! The client's end of the pipes; what arrives is held against the schema of its version.
 
 use std::collections::HashMap;
 use std::process::Stdio;
 
-use conduit_testkit::{PATIENCE, binary, process};
+use conduit_testkit::{PATIENCE, Version, binary, check, process};
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
@@ -14,6 +14,9 @@ pub(crate) struct Pipe {
     child: Child,
     input: Option<ChildStdin>,
     output: Lines<BufReader<ChildStdout>>,
+    /// The method and the version of each request that was said, by the JSON text of its
+    /// id.
+    said: HashMap<String, (String, Version)>,
 }
 
 impl Pipe {
@@ -31,6 +34,7 @@ impl Pipe {
             input: child.stdin.take(),
             output: BufReader::new(output).lines(),
             child,
+            said: HashMap::new(),
         }
     }
 
@@ -40,6 +44,15 @@ impl Pipe {
     }
 
     pub(crate) async fn say(&mut self, message: &Value) {
+        if let (Some(id), Some(method)) = (message.get("id"), message["method"].as_str()) {
+            let meta = &message["params"]["_meta"];
+            let version = match meta.get("io.modelcontextprotocol/protocolVersion") {
+                Some(_) => Version::July2026,
+                None => Version::November2025,
+            };
+            self.said
+                .insert(id.to_string(), (method.to_owned(), version));
+        }
         self.write(format!("{message}\n").as_bytes()).await;
     }
 
@@ -51,7 +64,7 @@ impl Pipe {
                 .await
                 .expect("in time");
             let line = line.expect("readable").expect("an answer");
-            let answer: Value = serde_json::from_str(&line).expect("JSON");
+            let answer = self.checked(&line);
             if let Some(id) = answer.get("id") {
                 answers.insert(id.to_string(), answer);
             }
@@ -71,12 +84,23 @@ impl Pipe {
         let mut lines = Vec::new();
         let reading = async {
             while let Some(line) = self.output.next_line().await.expect("readable") {
-                lines.push(serde_json::from_str(&line).expect("nothing but JSON"));
+                lines.push(self.checked(&line));
             }
         };
         timeout(PATIENCE, reading).await.expect("the output ends");
         self.ended().await;
         lines
+    }
+
+    fn checked(&self, line: &str) -> Value {
+        let message: Value = serde_json::from_str(line).expect("nothing but JSON");
+        let id = message.get("id").map(Value::to_string);
+        let request = id.and_then(|id| self.said.get(&id));
+        match request {
+            Some((method, version)) => check(&message, *version, Some(method)),
+            None => check(&message, Version::November2025, None),
+        }
+        message
     }
 
     pub(crate) fn terminate(&self) {

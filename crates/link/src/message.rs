@@ -302,7 +302,7 @@ pub enum ToStore {
         level: String,
     },
     /// A session wants to hear of a resource, or no longer. [`Answer::Session`] with
-    /// the new record; the other gateways have taken note before. [`Refusal::Full`]
+    /// the new record; every gateway, the asker too, has taken note before. [`Refusal::Full`]
     /// when it hears of as many as it may.
     SubscribeSession {
         /// Which.

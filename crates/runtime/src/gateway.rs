@@ -6,10 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use conduit_actor::{Seat, SpawnFailed, Tree, TreeOptions};
-use conduit_link::{
-    Answer, Answerer, Delivery, FromHub, FromStore, Link, Links, Mail, Message as Wire, Receiver,
-    Replay, ShardMap, Slot,
-};
+use conduit_link::{Links, ShardMap, Slot};
 use conduit_protocol::{Message, WireError, parse, peek_id};
 use conduit_server::Changes;
 use conduit_telemetry::{RefusedReason, StreamKind, Telemetry};
@@ -23,6 +20,7 @@ use crate::admission::{Admission, Admitted};
 use crate::call;
 use crate::cancellation::{self, AddressScope, Registry, Sweeper};
 use crate::dispatcher::{self, Dispatcher};
+use crate::ears::{Ears, store_receiver};
 use crate::exchange::{Dispatch, Head, MessageReply, Reply};
 use crate::hosted::Hosted;
 use crate::interest::Interest;
@@ -30,9 +28,9 @@ use crate::mail::PostOffice;
 use crate::outbox::Events;
 use crate::publish::Publisher;
 use crate::replays::Replays;
-use crate::resume::{Holder, Wish};
+use crate::resume::Holder;
 use crate::sessions::{self, Keeper, Sessions};
-use crate::streams::{self, Heard, Streams};
+use crate::streams::{self, Streams};
 use crate::watchdog::{self, Mark};
 use crate::workers::{self, Workers};
 use crate::{live, route};
@@ -519,128 +517,6 @@ fn background(
         AbortOnDropHandle::new(tasks.spawn(sweeping)),
         AbortOnDropHandle::new(tasks.spawn(flushing)),
     ]
-}
-
-/// Hands what the store says to the sessions.
-fn store_receiver(keeper: Seat<sessions::Message>) -> Receiver {
-    Arc::new(move |_link, delivery| {
-        let message = match delivery {
-            Delivery::Call(incoming, answerer) => {
-                let Wire::FromStore(question) = incoming.message else {
-                    return;
-                };
-                let FromStore::ForgetSessions { ids, ended } = question;
-                sessions::Message::Forget {
-                    ids,
-                    ended,
-                    answerer,
-                }
-            }
-            Delivery::Down(_reason) => sessions::Message::StoreLost,
-            Delivery::Up(_) | Delivery::Event(_) => return,
-        };
-        if keeper.cast(message).is_err() {
-            debug!("sessions are restarting, the store asks again");
-        }
-    })
-}
-
-/// Who hears what hubs say.
-#[derive(Clone)]
-struct Ears {
-    sweeper: Seat<cancellation::Message>,
-    streams: Seat<streams::Message>,
-    interest: Interest,
-    holder: Holder,
-}
-
-impl Ears {
-    fn receiver(self) -> Receiver {
-        Arc::new(move |link: Link, delivery| match delivery {
-            Delivery::Up(_) => self.interest.up(link.slot().index),
-            Delivery::Down(reason) => self.interest.down(link.slot().index, reason),
-            Delivery::Event(_) => {}
-            Delivery::Call(incoming, answerer) => {
-                if let Wire::FromHub(question) = incoming.message {
-                    self.take(question, answerer);
-                }
-            }
-        })
-    }
-
-    fn take(&self, question: FromHub, answerer: Answerer) {
-        let topic = match question {
-            FromHub::Mail { mail, .. } => return self.take_mail(mail, answerer),
-            FromHub::Changed { topic } => topic,
-        };
-        let heard = Heard::Hub(answerer);
-        self.tell_streams(streams::Message::Changed { topic, heard });
-    }
-
-    fn tell_streams(&self, message: streams::Message) {
-        if self.streams.cast(message).is_err() {
-            debug!("streams are restarting, whoever told them hears of it");
-        }
-    }
-
-    /// Hands mail from other gateways to whom it concerns.
-    fn take_mail(&self, mail: Mail, answerer: Answerer) {
-        let message = match mail {
-            Mail::StreamOpened { session, opened } => {
-                let Ok(session) = Uuid::try_parse(&session) else {
-                    return answerer.answer(Answer::Receipt { taken: false });
-                };
-                return self.tell_streams(streams::Message::Elsewhere {
-                    session,
-                    opened,
-                    answerer,
-                });
-            }
-            Mail::StreamClosed { session } => {
-                let Ok(session) = Uuid::try_parse(&session) else {
-                    return answerer.answer(Answer::Receipt { taken: false });
-                };
-                return self.tell_streams(streams::Message::NotElsewhere { session, answerer });
-            }
-            Mail::Find { scope, request_id } => cancellation::Message::RemoteFind {
-                scope,
-                request_id,
-                answerer,
-            },
-            Mail::Cancel {
-                scope,
-                request_id,
-                reason,
-            } => cancellation::Message::RemoteCancel {
-                scope,
-                request_id,
-                reason,
-                answerer,
-            },
-            Mail::Resume {
-                session,
-                stream,
-                after,
-                offset,
-                patience_ms,
-            } => {
-                let Ok(session) = Uuid::try_parse(&session) else {
-                    return answerer.answer(Answer::Replay(Replay::Unknown));
-                };
-                let wish = Wish {
-                    session,
-                    stream,
-                    after,
-                    offset,
-                    patience: Duration::from_millis(patience_ms),
-                };
-                return self.holder.answer(wish, answerer);
-            }
-        };
-        if self.sweeper.cast(message).is_err() {
-            debug!("the registry is restarting, a cancel is lost");
-        }
-    }
 }
 
 impl Shared {

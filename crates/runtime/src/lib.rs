@@ -25,6 +25,7 @@ mod admission;
 mod call;
 mod cancellation;
 mod dispatcher;
+mod ears;
 mod event;
 mod exchange;
 mod gateway;

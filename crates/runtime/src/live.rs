@@ -19,7 +19,7 @@ use crate::interest::{Full, MOST};
 use crate::outbox::{Events, Outbox};
 use crate::resume;
 use crate::sessions::Session;
-use crate::streams::{Attached, Listener, Message, Place, REPEAT};
+use crate::streams::{Attached, End, Listener, Message, Place, REPEAT};
 
 /// Why nobody can listen now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -125,7 +125,7 @@ pub(crate) async fn open(
         opened,
         topics: hosted.session_topics(&session.subscriptions),
         missed,
-        farewell: None,
+        end: End::Finish(None),
     };
     let place = attach(shared, listener)
         .await
@@ -189,7 +189,7 @@ pub(crate) async fn attach_pipe(
         opened: now(),
         topics: hosted.session_topics(&session.subscriptions),
         missed: false,
-        farewell: None,
+        end: End::GoOn,
     };
     pipe.keep(attach(shared, listener).await?);
     Ok(())

@@ -46,8 +46,17 @@ pub(crate) struct Listener {
     pub(crate) topics: Vec<Topic>,
     /// Whether a change may have been missed before: then all of it counts as changed.
     pub(crate) missed: bool,
-    /// What is said at the end, if it is not the client who ends it.
-    pub(crate) farewell: Option<Rendered>,
+    /// What becomes of the outbox when the stream has left the list.
+    pub(crate) end: End,
+}
+
+/// What becomes of an outbox whose stream has left the list.
+#[derive(Debug)]
+pub(crate) enum End {
+    /// It is finished, after this, if there is something to say.
+    Finish(Option<Rendered>),
+    /// It goes on: it is a pipe's, which may be on the list again.
+    GoOn,
 }
 
 /// A stream that is on the list.
@@ -148,19 +157,21 @@ struct Away {
 pub(crate) const REPEAT: Duration = Duration::from_secs(5);
 const BELIEVED: Duration = Duration::from_secs(15);
 
-/// One open stream; it ends with its entry.
+/// One open stream; it ends with its entry, unless it is a pipe's.
 #[derive(Debug)]
 struct Open {
     outbox: Arc<Outbox>,
     session: Option<Uuid>,
     opened: u64,
     topics: Arc<Wanted>,
-    farewell: Option<Rendered>,
+    end: End,
 }
 
 impl Drop for Open {
     fn drop(&mut self) {
-        self.outbox.finish(self.farewell.take());
+        if let End::Finish(farewell) = &mut self.end {
+            self.outbox.finish(farewell.take());
+        }
     }
 }
 
@@ -196,7 +207,7 @@ impl Streams {
             session: listener.session,
             opened: listener.opened,
             topics: Arc::clone(&topics),
-            farewell: listener.farewell,
+            end: listener.end,
         };
         self.open.insert(number, open);
         Ok(Attached {

@@ -32,5 +32,6 @@ pub use self::launch::{Ending, Launch, Options, binary};
 pub use self::metrics::Metrics;
 pub use self::raw::Raw;
 pub use self::reply::{Event, Events, Reply};
+pub use self::schema::check;
 pub use self::tree::{SlotStatus, Status, Tree};
 pub use self::wait::{PATIENCE, wait_until};

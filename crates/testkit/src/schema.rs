@@ -17,7 +17,7 @@ use crate::Version;
 
 /// Panics unless `message` is what the version's schema allows; `method` is that
 /// of the request that it may be the answer to.
-pub(crate) fn check(message: &Value, version: Version, method: Option<&str>) {
+pub fn check(message: &Value, version: Version, method: Option<&str>) {
     if is_exception(message, version, method) {
         return;
     }

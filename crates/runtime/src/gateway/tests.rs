@@ -20,6 +20,19 @@ struct House {
 }
 
 async fn start(toolbox: impl IntoServer, change: impl FnOnce(&mut Options)) -> House {
+    start_with(toolbox, change, true).await
+}
+
+/// Starts a gateway that knows of no other processes, as on a pipe.
+async fn start_alone(toolbox: impl IntoServer) -> House {
+    start_with(toolbox, |_| {}, false).await
+}
+
+async fn start_with(
+    toolbox: impl IntoServer,
+    change: impl FnOnce(&mut Options),
+    has_links: bool,
+) -> House {
     let mut options = Options {
         index: 0,
         hub_patience: PATIENCE,
@@ -47,7 +60,8 @@ async fn start(toolbox: impl IntoServer, change: impl FnOnce(&mut Options)) -> H
     .expect("links");
     let server = Arc::new(toolbox.into_server().expect("a server"));
     let hosted = Hosted::new(server, &telemetry, Duration::from_secs(30));
-    let gateway = Gateway::start(options, vec![hosted], Some(&links), &telemetry)
+    let links = has_links.then_some(&links);
+    let gateway = Gateway::start(options, vec![hosted], links, &telemetry)
         .await
         .expect("a gateway");
     House {
@@ -403,4 +417,40 @@ async fn a_session_that_nobody_can_look_up_is_refused_for_now() {
         (503, &json!(1)),
         "the store is away"
     );
+}
+
+#[tokio::test]
+async fn a_pipe_that_initializes_again_still_hears_of_changes() {
+    let announce = tool(
+        "announce",
+        "",
+        |_: NoArguments, context: Context| async move {
+            context.changes().tools().await;
+        },
+    );
+    let house = start_alone(Toolbox::builder("test", "1").tool(announce).list_changes()).await;
+    let (pipe, mut events) = crate::exchange::Pipe::new();
+    let say = async |message: Value| {
+        let head = Head {
+            pipe: Some(Arc::clone(&pipe)),
+            ..reads_events()
+        };
+        house.gateway.submit(head, message.to_string().into()).await
+    };
+    let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {},
+        "clientInfo": {"name": "c", "version": "1"}}});
+
+    for _ in 0..2 {
+        say(hello.clone()).await;
+        say(json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call",
+            "params": {"name": "announce"}}))
+        .await;
+
+        let told = timeout(Duration::from_secs(30), events.next()).await;
+        let told = told.expect("in time").expect("an event").message;
+        let told = told.expect("a message").into_bytes();
+        let told: Value = serde_json::from_slice(&told).expect("JSON");
+        assert_eq!(told["method"], "notifications/tools/list_changed");
+    }
 }

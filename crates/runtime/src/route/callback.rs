@@ -31,19 +31,7 @@ pub(super) struct Asking<'a> {
 }
 
 impl Exchange<'_> {
-    pub(super) fn ask(self, method: Method, asking: Asking<'_>) {
-        if method == Method::ResourcesRead {
-            self.read_resource(asking);
-        } else if method == Method::PromptsGet {
-            self.get_prompt(asking);
-        } else if method == Method::CompletionComplete {
-            self.complete(asking);
-        } else {
-            self.call_tool(asking);
-        }
-    }
-
-    fn call_tool(self, asking: Asking<'_>) {
+    pub(super) fn call_tool(self, asking: Asking<'_>) {
         let params = match CallParams::read(asking.params) {
             Ok(params) => params,
             Err(error) => return self.refuse_asking::<ToolResult>(asking, None, error),
@@ -72,7 +60,7 @@ impl Exchange<'_> {
         });
     }
 
-    fn read_resource(self, asking: Asking<'_>) {
+    pub(super) fn read_resource(self, asking: Asking<'_>) {
         let ReadParams { uri } = match ReadParams::read(asking.params) {
             Ok(params) => params,
             Err(error) => return self.refuse_asking::<ReadResult>(asking, None, error),
@@ -85,7 +73,7 @@ impl Exchange<'_> {
         });
     }
 
-    fn get_prompt(self, asking: Asking<'_>) {
+    pub(super) fn get_prompt(self, asking: Asking<'_>) {
         let params = match GetPromptParams::read(asking.params) {
             Ok(params) => params,
             Err(error) => return self.refuse_asking::<PromptResult>(asking, None, error),
@@ -99,7 +87,7 @@ impl Exchange<'_> {
         });
     }
 
-    fn complete(self, asking: Asking<'_>) {
+    pub(super) fn complete(self, asking: Asking<'_>) {
         let params = match CompleteParams::read(asking.params) {
             Ok(params) => params,
             Err(error) => return self.refuse_asking::<Completion>(asking, None, error),

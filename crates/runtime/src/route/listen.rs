@@ -20,7 +20,7 @@ use crate::gateway::Shared;
 use crate::live;
 use crate::outbox::{Events, Outbox};
 use crate::responder::Responder;
-use crate::streams::{Listener, Place};
+use crate::streams::{End, Listener, Place};
 
 /// The extension without which a client may not mention tasks.
 const TASKS: &str = "io.modelcontextprotocol/tasks";
@@ -93,7 +93,7 @@ async fn open(shared: Arc<Shared>, later: Later, filter: Filter, pipe: Option<Ar
             opened: 0,
             topics: hosted.topics(&honoured),
             missed: false,
-            farewell: Some(farewell),
+            end: End::Finish(Some(farewell)),
         };
         match live::attach(&shared, listener).await {
             Ok(place) => Some(place),

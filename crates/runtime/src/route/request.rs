@@ -179,6 +179,13 @@ impl Exchange<'_> {
     ) {
         let era = context.era;
         let face = &self.hosted.face;
+        let asking = |dispatch, context, session| Asking {
+            dispatch,
+            body,
+            params,
+            context,
+            session,
+        };
         let message = match method {
             Method::Ping => Ok(face.empty(era, self.id)),
             Method::ServerDiscover => Ok(face.discover(self.id)),
@@ -199,18 +206,13 @@ impl Exchange<'_> {
                 return self.subscribe(dispatch, params, context, session, false);
             }
             Method::SubscriptionsListen => return self.listen(dispatch, params, context),
-            Method::ToolsCall
-            | Method::ResourcesRead
-            | Method::PromptsGet
-            | Method::CompletionComplete => {
-                let asked = Asking {
-                    dispatch,
-                    body,
-                    params,
-                    context,
-                    session,
-                };
-                return self.ask(method, asked);
+            Method::ToolsCall => return self.call_tool(asking(dispatch, context, session)),
+            Method::ResourcesRead => {
+                return self.read_resource(asking(dispatch, context, session));
+            }
+            Method::PromptsGet => return self.get_prompt(asking(dispatch, context, session)),
+            Method::CompletionComplete => {
+                return self.complete(asking(dispatch, context, session));
             }
             // Notifications are not routed here, and the list may grow.
             Method::Initialized | Method::Cancelled | _ => {
