@@ -13,12 +13,14 @@
 
 mod cancellation;
 mod era;
+mod input;
 mod inside;
 mod listen;
 mod log;
 mod results;
 mod routing;
 mod streams;
+mod tasks;
 mod telemetry;
 
 use conduit_testkit::{Options, PATIENCE, Tree, wait_until};

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use conduit::{Era as Eras, Handler, Head, Reply};
-use conduit_testkit::{Call, Era, Reply as HttpReply, Version, initialize};
+use conduit_testkit::{Call, Era, Reply as HttpReply, Tree, Version, initialize};
 use futures_util::StreamExt as _;
 use http::StatusCode;
 use serde_json::{Value, json};
@@ -44,6 +44,7 @@ async fn at_052_every_method_of_the_legacy_era_is_known() {
     }
     let handshake = tree.send(&initialize(Version::November2025)).await;
     is_known(&handshake, "initialize");
+    of_tasks_are_known(&tree).await;
 }
 
 #[test]
@@ -55,13 +56,17 @@ fn at_054_the_catalogue_is_the_seeds() {
     let of_modern = shared
         .into_iter()
         .chain(["server/discover", "subscriptions/listen"]);
-    // The four methods of tasks will join them.
+    let of_modern = of_modern.chain(["tasks/get", "tasks/update", "tasks/cancel"]);
     let of_legacy = shared.into_iter().chain([
         "initialize",
         "ping",
         "logging/setLevel",
         "resources/subscribe",
         "resources/unsubscribe",
+        "tasks/get",
+        "tasks/list",
+        "tasks/result",
+        "tasks/cancel",
         "notifications/initialized",
         "notifications/cancelled",
     ]);
@@ -253,6 +258,26 @@ fn params_of(json: &str) -> Value {
 
 fn names<'a>(methods: impl Iterator<Item = conduit::protocol::Method>) -> BTreeSet<&'a str> {
     methods.map(conduit::protocol::Method::as_str).collect()
+}
+
+/// The methods that need a task, which has ended when it is to be cancelled.
+async fn of_tasks_are_known(tree: &Tree) {
+    let session = tree.session(Version::November2025).await;
+    let work = Era::Legacy
+        .tool("work", json!({ "name": "known" }))
+        .param("task", json!({}));
+    let made = tree.send(&work.session(&session)).await;
+    let id = json!({ "taskId": made.result()["task"]["taskId"] });
+    for (method, params) in [
+        ("tasks/list", json!({})),
+        ("tasks/get", id.clone()),
+        ("tasks/result", id.clone()),
+    ] {
+        let call = Call::legacy(method, params).session(&session);
+        is_known(&tree.send(&call).await, method);
+    }
+    let cancel = Call::legacy("tasks/cancel", id).session(&session);
+    assert_eq!(tree.send(&cancel).await.code(), -32602, "it has ended");
 }
 
 async fn kind(reply: Reply) -> &'static str {

@@ -9,6 +9,7 @@
 )]
 
 mod admin;
+mod bridge;
 mod cancellation;
 mod classification;
 mod crowds;
@@ -17,15 +18,21 @@ mod envelope;
 mod front_door;
 mod headers;
 mod initialize;
+mod input_rounds;
+mod legacy_tasks;
 mod limits;
 mod listen;
 mod lists;
+mod record;
 mod reports;
+mod request_states;
 mod resume;
 mod session_streams;
 mod sessions;
+mod several_servers;
 mod streams;
 mod targets;
+mod tasks;
 mod tools;
 
 use conduit_testkit::{Options, Tree};

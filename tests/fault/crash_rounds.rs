@@ -4,6 +4,7 @@ use conduit_testkit::process::Signal;
 use conduit_testkit::{Options, PATIENCE, Tree, process};
 
 use crate::deaths::served_on;
+use crate::dice::Dice;
 use crate::load::{CONNECTIONS, Load};
 use crate::turn;
 
@@ -18,7 +19,7 @@ async fn whoever_is_killed_whenever_the_rest_serves_on() {
     for seed in 1..=SEEDS {
         let tree = patient().await;
         let load = Load::start(&tree).await;
-        let mut dice = Dice(seed);
+        let mut dice = Dice::new(seed);
 
         for _ in 0..KILLS {
             let slot = SLOTS[dice.below(SLOTS.len())];
@@ -77,18 +78,4 @@ async fn patient() -> Tree {
         .environment("CONDUIT_SUPERVISOR_RESTARTS", "1000")
         .environment("CONDUIT_SUPERVISOR_BACKOFF_MOST_MS", "50");
     Tree::start(options).await
-}
-
-/// A small generator whose numbers depend on its seed alone.
-#[derive(Debug)]
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        usize::try_from(self.0 >> 33).expect("31 bits") % limit
-    }
 }

@@ -12,10 +12,12 @@
 mod changes;
 mod crash_rounds;
 mod deaths;
+mod dice;
 mod hangs;
 mod load;
 mod orphans;
 mod parked;
+mod task_rounds;
 mod tidied;
 
 use std::time::Duration;

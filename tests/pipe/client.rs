@@ -5,13 +5,16 @@ use std::process::Stdio;
 
 use conduit_testkit::{PATIENCE, Version, binary, check, process};
 use serde_json::Value;
+use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
-/// A running `conduit stdio`.
+/// A running `conduit stdio`, or that of another server.
 pub(crate) struct Pipe {
     child: Child,
+    /// Where it runs.
+    _folder: TempDir,
     input: Option<ChildStdin>,
     output: Lines<BufReader<ChildStdout>>,
     /// The method and the version of each request that was said, by the JSON text of its
@@ -21,8 +24,19 @@ pub(crate) struct Pipe {
 
 impl Pipe {
     pub(crate) fn start() -> Self {
-        let mut child = Command::new(binary("conduit"))
+        Self::of("conduit")
+    }
+
+    /// Starts the fixture server.
+    pub(crate) fn fixture() -> Self {
+        Self::of("fixture-server")
+    }
+
+    fn of(program: &str) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut child = Command::new(binary(program))
             .arg("stdio")
+            .current_dir(folder.path())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -34,6 +48,7 @@ impl Pipe {
             input: child.stdin.take(),
             output: BufReader::new(output).lines(),
             child,
+            _folder: folder,
             said: HashMap::new(),
         }
     }
@@ -56,15 +71,19 @@ impl Pipe {
         self.write(format!("{message}\n").as_bytes()).await;
     }
 
+    /// Waits for the next message.
+    pub(crate) async fn next(&mut self) -> Value {
+        let line = timeout(PATIENCE, self.output.next_line())
+            .await
+            .expect("in time");
+        self.checked(&line.expect("readable").expect("a message"))
+    }
+
     /// Waits for so many answers, and returns them by the JSON text of their id.
     pub(crate) async fn answers(&mut self, count: usize) -> HashMap<String, Value> {
         let mut answers = HashMap::new();
         while answers.len() < count {
-            let line = timeout(PATIENCE, self.output.next_line())
-                .await
-                .expect("in time");
-            let line = line.expect("readable").expect("an answer");
-            let answer = self.checked(&line);
+            let answer = self.next().await;
             if let Some(id) = answer.get("id") {
                 answers.insert(id.to_string(), answer);
             }

@@ -7,7 +7,9 @@
     reason = "tests report by panicking"
 )]
 
+mod asked;
 mod client;
+mod tasks;
 
 use std::time::Duration;
 

@@ -10,9 +10,12 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::error::ErrorKind;
-use clap::{ArgAction, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, value_parser};
+use clap::{
+    ArgAction, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum,
+    value_parser,
+};
 use conduit_config::{Flag, Sources};
-use conduit_link::{Role, Slot};
+use conduit_link::{Role, Slot, TaskStatus};
 use uuid::Uuid;
 
 /// Who speaks to the shell.
@@ -45,6 +48,12 @@ pub(crate) enum Command {
     },
     /// Prints every setting with its value and where it comes from
     Config,
+    /// Manages the keys that clients' states are sealed with
+    #[command(subcommand)]
+    Keys(Keys),
+    /// Shows, cancels and exports the tasks in the state directory
+    #[command(subcommand)]
+    Tasks(Tasks),
     /// Explains an error code, or lists them all
     Explain {
         /// The code, such as CONFIG-002
@@ -59,6 +68,70 @@ pub(crate) enum Command {
     /// Keeps sessions and tasks; started by the supervisor.
     #[command(hide = true)]
     Store(Child),
+}
+
+/// What to do with the keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Subcommand)]
+pub(crate) enum Keys {
+    /// Adds a key that is used from now on; old ones still open what they have sealed
+    Rotate,
+}
+
+/// What to do with the tasks.
+#[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
+pub(crate) enum Tasks {
+    /// Lists tasks, the newest first
+    Ls {
+        /// Only those of this status
+        #[arg(long, value_name = "STATUS")]
+        status: Option<Status>,
+        /// Only those of this server
+        #[arg(long, value_name = "NAME")]
+        server: Option<String>,
+        /// At most so many
+        #[arg(long, value_name = "N", default_value_t = 100)]
+        limit: usize,
+    },
+    /// Shows what is known of a task, but for what its client alone may see
+    Show {
+        /// Its id
+        #[arg(value_name = "TASK")]
+        id: Uuid,
+    },
+    /// Cancels a task
+    Cancel {
+        /// Its id
+        #[arg(value_name = "TASK")]
+        id: Uuid,
+    },
+    /// Copies the database, as it is at one moment, into a new file
+    Export {
+        /// The new file
+        file: PathBuf,
+    },
+}
+
+/// How far a task is, as the protocol calls it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub(crate) enum Status {
+    Working,
+    InputRequired,
+    Completed,
+    Failed,
+    Cancelled,
+}
+
+impl From<Status> for TaskStatus {
+    fn from(status: Status) -> Self {
+        match status {
+            Status::Working => Self::Working,
+            Status::InputRequired => Self::InputRequired,
+            Status::Completed => Self::Completed,
+            Status::Failed => Self::Failed,
+            Status::Cancelled => Self::Cancelled,
+        }
+    }
 }
 
 /// What a supervisor tells a child on its command line. The settings follow on
@@ -178,7 +251,12 @@ impl Command {
 
     const fn child(&self) -> Option<(&Child, Role)> {
         match self {
-            Self::Up | Self::Stdio { .. } | Self::Config | Self::Explain { .. } => None,
+            Self::Up
+            | Self::Stdio { .. }
+            | Self::Config
+            | Self::Keys(_)
+            | Self::Tasks(_)
+            | Self::Explain { .. } => None,
             Self::Gateway(child) => Some((child, Role::Gateway)),
             Self::Hub(child) => Some((child, Role::Hub)),
             Self::Store(child) => Some((child, Role::Store)),

@@ -2,6 +2,8 @@
 
 pub(crate) mod config;
 pub(crate) mod explain;
+pub(crate) mod keys;
+pub(crate) mod tasks;
 
 use std::io::{self, Write as _};
 
@@ -18,6 +20,12 @@ pub(crate) enum Error {
         /// All codes, separated by commas.
         known: String,
     },
+    /// There is no such task, or no more.
+    #[error("there is no such task; it may have expired")]
+    UnknownTask,
+    /// The store that runs would not do it.
+    #[error("the store refuses, see its log")]
+    StoreRefused,
     /// Standard output did not take the answer.
     #[error("cannot write to standard output")]
     Output {
@@ -38,7 +46,8 @@ pub(crate) fn print(answer: &str) -> Result<(), Error> {
 impl Coded for Error {
     fn code(&self) -> Code {
         match self {
-            Self::UnknownCode { .. } => Code::USAGE,
+            Self::UnknownCode { .. } | Self::UnknownTask => Code::USAGE,
+            Self::StoreRefused => Code::INTERNAL,
             Self::Output { .. } => Code::OUTPUT_UNWRITABLE,
         }
     }

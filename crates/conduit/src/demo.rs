@@ -2,18 +2,23 @@
 //! an example to copy from.
 
 mod add;
+mod ask_name;
 mod clock;
 mod countdown;
 mod echo;
 mod meet;
+mod slow_report;
 mod time;
+#[cfg(test)]
+mod trial;
 mod welcome;
 mod zone;
 
 use conduit_server::{InvalidServer, Toolbox};
 
-/// Makes the demo server: the tools `echo`, `add`, `countdown` and `time`, a text to
-/// read, the time in each time zone as a resource, and the prompt `meet`.
+/// Makes the demo server: the tools `echo`, `add`, `countdown`, `time`, `ask_name` and
+/// `slow_report`, a text to read, the time in each time zone as a resource, and the
+/// prompt `meet`.
 ///
 /// # Errors
 ///
@@ -25,12 +30,15 @@ pub fn server() -> Result<Toolbox, InvalidServer> {
         .instructions(
             "Small tools to try a connection with: `echo` repeats a message, `add` adds two \
              numbers, `countdown` reports progress and can be cancelled, `time` tells the time \
-             in any time zone. The resource `demo://welcome` says what else there is.",
+             in any time zone, `ask_name` asks the user something, `slow_report` becomes a task. \
+             The resource `demo://welcome` says what else there is.",
         )
         .tool(echo::tool())
         .tool(add::tool())
         .tool(countdown::tool())
         .tool(time::tool())
+        .tool(ask_name::tool())
+        .tool(slow_report::tool())
         .resource(welcome::resource())
         .template(clock::template())
         .prompt(meet::prompt())
@@ -54,7 +62,17 @@ mod tests {
             .iter()
             .map(|entry| entry.definition.name.as_str())
             .collect();
-        assert_eq!(names, ["echo", "add", "countdown", "time"]);
+        assert_eq!(
+            names,
+            [
+                "echo",
+                "add",
+                "countdown",
+                "time",
+                "ask_name",
+                "slow_report"
+            ]
+        );
         for entry in &entries.tools {
             let definition = &entry.definition;
             assert!(definition.title.is_some(), "{definition:?}");
@@ -80,6 +98,6 @@ mod tests {
             arguments,
             [("there", true), ("here", false), ("topic", false)]
         );
-        assert!(server.offers().completions);
+        assert!(server.offers().completions && server.offers().tasks);
     }
 }

@@ -1,6 +1,7 @@
 //! Conduit inside a program that has a transport of its own.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -14,14 +15,16 @@ use conduit_telemetry::Telemetry;
 use futures_util::StreamExt;
 
 use crate::failure::Failure;
-use crate::role::settings;
+use crate::role::own_store::OwnStore;
+use crate::role::{keys, settings};
 use crate::servers::{Servers, paths};
 
 /// Answers MCP messages, whatever brings them; cheap to clone.
 ///
-/// It has the actors of one gateway and none of the other processes: no supervisor, no
-/// hub, no store. So a legacy client gets no session over HTTP, and changes reach the
-/// clients of this process alone. [`run`](crate::run) has all of that.
+/// It has the actors of one gateway and none of the other processes: no supervisor and no
+/// hub. So a legacy client gets no session over HTTP, and changes reach the clients of
+/// this process alone; tasks are in a temporary database, and end with the handler.
+/// [`run`](crate::run) has all of that.
 ///
 /// ```
 /// use conduit::{Context, Handler, NoArguments, Servers, Toolbox, tool};
@@ -44,6 +47,7 @@ pub struct Handler {
     gateway: Gateway,
     telemetry: Telemetry,
     http: conduit_http::Options,
+    _store: Arc<OwnStore>,
 }
 
 /// A [`Handler`] could not start: a server has a mistake, or there are no threads.
@@ -161,14 +165,19 @@ impl Handler {
         let time_limit = settings.limits.request_timeout_ms.duration();
         let hosted = servers
             .into_iter()
-            .map(|server| Hosted::new(server, &telemetry, time_limit))
+            .map(|server| Hosted::new(server, &telemetry, time_limit).with_tasks(true))
             .collect();
         let options = settings::gateway(&settings, 0);
-        let gateway = Gateway::start(options, hosted, None, &telemetry)
+        let sealer = keys::own_sealer(&settings);
+        let store = OwnStore::start(&settings, &telemetry).await?;
+        let door = Some(store.door());
+        let gateway = Gateway::start(options, hosted, sealer, None, door, &telemetry)
             .await
             .map_err(Failure::of("cannot start the handler"))?;
+        store.tell(&gateway);
         Ok(Self {
             gateway,
+            _store: Arc::new(store),
             telemetry,
             http: settings::http(&settings, paths, false),
         })

@@ -47,7 +47,7 @@ pub use {conduit_protocol as protocol, conduit_telemetry as telemetry};
 pub use self::handler::{Handler, NotStarted};
 pub use self::servers::{InvalidServers, Servers};
 
-use self::args::{Args, Command, Program};
+use self::args::{Args, Command, Keys, Program};
 use self::failure::Failure;
 
 /// Runs this process in the role that its arguments name, for one server.
@@ -105,6 +105,14 @@ fn obey(program: &Program, args: &Args, servers: Servers) -> Result<(), Failure>
         Command::Store(child) => role::store::run(child),
         Command::Config => {
             let answer = command::config::answer(&args.sources())?;
+            Ok(command::print(&answer)?)
+        }
+        Command::Keys(Keys::Rotate) => {
+            let answer = command::keys::rotate(&args.sources())?;
+            Ok(command::print(&answer)?)
+        }
+        Command::Tasks(wanted) => {
+            let answer = command::tasks::answer(&args.sources(), wanted)?;
             Ok(command::print(&answer)?)
         }
         Command::Explain { code } => {

@@ -5,6 +5,8 @@ mod child;
 pub(crate) mod gateway;
 pub(crate) mod hub;
 mod inherited;
+pub(crate) mod keys;
+pub(crate) mod own_store;
 mod pages;
 mod parent;
 pub(crate) mod settings;
@@ -20,7 +22,7 @@ use crate::failure::Failure;
 ///
 /// What the role leaves behind is not waited for: a thread that reads a pipe which
 /// nobody closes would hold up the end for ever.
-fn block_on<T>(role: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+pub(crate) fn block_on<T>(role: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

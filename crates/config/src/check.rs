@@ -45,6 +45,18 @@ pub(crate) fn together(loaded: &Loaded) -> Result<(), Error> {
             "not be less than",
             "http.max_body_bytes",
         ),
+        (
+            settings.tasks.ttl_ms <= settings.tasks.max_ttl_ms,
+            "tasks.ttl_ms",
+            "not be more than",
+            "tasks.max_ttl_ms",
+        ),
+        (
+            settings.tasks.lease_ms > supervisor.dead_after_ms,
+            "tasks.lease_ms",
+            "be more than",
+            "supervisor.dead_after_ms",
+        ),
     ];
     for (holds, path, relation, other) in rules {
         if !holds {

@@ -31,7 +31,7 @@ pub use self::load::{Error, Flag, Loaded, Sources, load};
 pub use self::millis::Millis;
 pub use self::origin::{Origin, Origins, Place};
 pub use self::settings::{
-    Admin, Cancellation, Gateway, Http, Hub, Legacy, Limits, Log, Sessions, Settings, State, Store,
-    Supervisor, Workers,
+    Admin, Cancellation, Gateway, Http, Hub, Input, Legacy, Limits, Log, Sessions, Settings, State,
+    Store, Supervisor, Tasks, Workers,
 };
 pub use self::word::{AddressScope, HostName, LogFormat, LogLevel, Network, NotNetwork, WebOrigin};

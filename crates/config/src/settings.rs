@@ -61,7 +61,8 @@ tables! {
         listen: SocketAddr = loopback(9464);
     }
 
-    /// What outlives a process: sessions, and the sockets between the processes.
+    /// What outlives a process: sessions, tasks, keys, and the sockets between the
+    /// processes.
     state: State {
         /// The directory, for one instance alone; it is made with mode 0700. Empty means
         /// `$XDG_STATE_HOME/conduit`, or else `$HOME/.local/state/conduit`. A relative
@@ -78,7 +79,7 @@ tables! {
     /// The processes that carry news between gateways.
     hub: Hub {
         /// How many there are. Since 0.1.
-        count: NonZeroU16 = one(), 1..=64;
+        count: NonZeroU16 = number(1), 1..=64;
     }
 
     /// How the supervisor watches, restarts and stops the other processes.
@@ -155,6 +156,59 @@ tables! {
         /// Whether a request without a session is answered 400. Otherwise it is served
         /// without one. Since 0.1.
         require_session: bool = false;
+        /// Whether a tool that asks for input is served in a session whose client can give
+        /// it: the client is sent a request on the stream of the call. Otherwise such a
+        /// call fails. Since 0.1.
+        bridge_input: bool = true;
+    }
+
+    /// What a callback asks its user.
+    input: Input {
+        /// How long a client may take to answer before the state of its request expires,
+        /// in milliseconds. Since 0.1.
+        state_lifetime_ms: Millis = Millis::new(600_000), 1_000..=86_400_000;
+        /// The most rounds of questions and answers of one request; a request that needs
+        /// one more fails. Since 0.1.
+        max_rounds: NonZeroUsize = count(16), 1..=1_000;
+        /// How long a client that speaks a version before 2026-07-28 may take to answer one
+        /// question of a call, in milliseconds. Since 0.1.
+        bridge_timeout_ms: Millis = Millis::new(300_000), 1_000..=86_400_000;
+    }
+
+    /// Work that outlives its request.
+    tasks: Tasks {
+        /// Whether the extension for tasks is offered. If not, a client that uses it is
+        /// answered as by a server that does not have it. Since 0.1.
+        enabled: bool = true;
+        /// How long a task can be read after it was made, in milliseconds, unless its tool
+        /// says otherwise. Then it is stopped and forgotten. Not more than `max_ttl_ms`.
+        /// Since 0.1.
+        ttl_ms: Millis = Millis::new(3_600_000), 1_000..=2_592_000_000;
+        /// The longest time that a task can be read, in milliseconds; longer wishes are
+        /// cut. Since 0.1.
+        max_ttl_ms: Millis = Millis::new(86_400_000), 1_000..=2_592_000_000;
+        /// How often clients should ask for the state of a task, in milliseconds; they are
+        /// told so, and not held to it. Since 0.1.
+        poll_ms: Millis = Millis::new(1_000), 10..=3_600_000;
+        /// The most tasks in the store at once, ended ones included; one more is refused.
+        /// Since 0.1.
+        max: NonZeroUsize = count(100_000), 1..=10_000_000;
+        /// The most tasks of one principal, or of one session without a principal, in the
+        /// store at once; one more is refused. Since 0.1.
+        max_per_owner: NonZeroUsize = count(1_000), 1..=1_000_000;
+        /// The most tasks that run at once, for each server of each gateway; others wait.
+        /// Since 0.1.
+        running: NonZeroUsize = count(256), 1..=1_000_000;
+        /// How many of them may belong to one principal or session; others wait. Since 0.1.
+        running_per_owner: NonZeroUsize = count(16), 1..=1_000_000;
+        /// The largest result of a task, in bytes; a task with a larger one fails. Since 0.1.
+        max_result_bytes: NonZeroUsize = count(1_048_576), 1_024..=8_388_608;
+        /// How often a task that can be started again is started in all, when the gateway
+        /// that ran it is gone; then it fails. Since 0.1.
+        max_attempts: NonZeroU16 = number(3), 1..=1_000;
+        /// A task whose gateway was not heard of for so long is another one's to run, or
+        /// fails, in milliseconds. More than `supervisor.dead_after_ms`. Since 0.1.
+        lease_ms: Millis = Millis::new(30_000), 5_000..=3_600_000;
     }
 
     /// Who may cancel what.
@@ -205,6 +259,9 @@ const fn count(number: usize) -> NonZeroUsize {
     }
 }
 
-const fn one() -> NonZeroU16 {
-    NonZeroU16::MIN
+const fn number(number: u16) -> NonZeroU16 {
+    match NonZeroU16::new(number) {
+        Some(number) => number,
+        None => NonZeroU16::MIN,
+    }
 }

@@ -47,6 +47,8 @@ declare_codes! {
     STATE_HELD = "STATE-002", Operator, exit 75;
     /// The database of sessions is damaged, or too new for this version.
     DATABASE_UNUSABLE = "STORE-001", Operator, exit 73;
+    /// The key ring is open to others, or is no key ring.
+    KEYS_UNUSABLE = "KEYS-001", Operator, exit 73;
     /// A child process cannot be started.
     CHILD_UNSTARTABLE = "CHILD-001", Us;
     /// A child process was started without what its supervisor hands down.
@@ -121,6 +123,7 @@ mod tests {
                 ("STATE-001", 73),
                 ("STATE-002", 75),
                 ("STORE-001", 73),
+                ("KEYS-001", 73),
                 ("CHILD-001", 70),
                 ("CHILD-002", 70),
                 ("CHILD-003", 70),

@@ -72,9 +72,7 @@ pub(crate) fn no_path() -> Response {
 pub(crate) fn busy() -> Response {
     let refused = WireError::refused(503, "the server is busy, try again in a moment")
         .with_retry_after(Duration::from_secs(1));
-    let mut reply = MessageReply::new(503, error(None, &refused));
-    reply.retry_after = Some(1);
-    reply::json(reply)
+    reply::json(MessageReply::new(503, error(None, &refused)))
 }
 
 pub(crate) fn forbidden(refused: Refused) -> Response {

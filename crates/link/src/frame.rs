@@ -152,13 +152,20 @@ mod tests {
 
     fn topics(text: &str) -> Vec<Topic> {
         let uri = Subject::Resource(text.to_owned());
-        [Subject::Tools, Subject::Prompts, Subject::Resources, uri]
-            .into_iter()
-            .map(|subject| Topic {
-                server: text.to_owned(),
-                subject,
-            })
-            .collect()
+        let task = Subject::Task(Uuid::from_u128(6));
+        [
+            Subject::Tools,
+            Subject::Prompts,
+            Subject::Resources,
+            uri,
+            task,
+        ]
+        .into_iter()
+        .map(|subject| Topic {
+            server: text.to_owned(),
+            subject,
+        })
+        .collect()
     }
 
     /// What goes between gateways and a hub.

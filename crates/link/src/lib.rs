@@ -55,8 +55,9 @@ pub use self::identity::build_id;
 pub use self::link::{CallError, Lane, Link, SendError};
 pub use self::links::{Error, Links, Options};
 pub use self::message::{
-    Answer, FromHub, FromStore, Hello, Mail, Message, Recipients, Refusal, Replay, SessionRecord,
-    ShardMap, Subject, ToChild, ToHub, ToStore, ToSupervisor, Topic,
+    Answer, Asker, FromHub, FromStore, Hello, Holding, Mail, Message, NewTask, Recipients, Refusal,
+    Replay, SessionRecord, ShardMap, Subject, TakenTask, TaskAnswer, TaskEntry, TaskEra, TaskOwner,
+    TaskQuestion, TaskRecord, TaskStatus, TaskWork, ToChild, ToHub, ToStore, ToSupervisor, Topic,
 };
 pub use self::shard::owner;
 pub use self::slot::{NotASlot, Role, Slot};

@@ -13,6 +13,13 @@ use uuid::Uuid;
 
 use crate::Slot;
 
+mod task;
+
+pub use self::task::{
+    Asker, Holding, NewTask, TakenTask, TaskAnswer, TaskEntry, TaskEra, TaskOwner, TaskQuestion,
+    TaskRecord, TaskStatus, TaskWork,
+};
+
 /// The first frame in each direction of a link.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
@@ -70,6 +77,12 @@ pub enum ToSupervisor {
 pub enum ToChild {
     /// Event: these are the shards of the hub from now on.
     ShardMap(ShardMap),
+    /// Event, to the store: these lives of gateways may be running. Every other one is
+    /// dead: it was reaped. Sent whenever that changes, before a new one is linked.
+    Gateways {
+        /// The lives.
+        lives: Vec<Uuid>,
+    },
     /// Event: take nothing new, finish, say [`ToSupervisor::Drained`] and end.
     Drain {
         /// Calls still open after this long are stopped, in milliseconds.
@@ -147,6 +160,8 @@ pub enum Subject {
     Resources,
     /// What is in the resource of this URI.
     Resource(String),
+    /// How far a task is.
+    Task(Uuid),
 }
 
 impl Topic {
@@ -159,6 +174,7 @@ impl Topic {
             Subject::Prompts => format!("{server} prompts"),
             Subject::Resources => format!("{server} resources"),
             Subject::Resource(uri) => format!("{server} resource {uri}"),
+            Subject::Task(id) => format!("{server} task {id}"),
         }
     }
 
@@ -168,6 +184,7 @@ impl Topic {
         const AROUND: usize = 16;
         let uri = match &self.subject {
             Subject::Tools | Subject::Prompts | Subject::Resources => 0,
+            Subject::Task(_) => size_of::<Uuid>(),
             Subject::Resource(uri) => uri.len(),
         };
         AROUND + self.server.len() + uri
@@ -230,6 +247,28 @@ pub enum Mail {
         /// The longest that the receiver waits for an event, in milliseconds.
         patience_ms: u64,
     },
+    /// A client has answered what a call at the receiver has asked it.
+    Response {
+        /// The session, within which the id means something.
+        session: String,
+        /// The receiver's name for its question.
+        question: Uuid,
+        /// The result, as JSON text; empty for an error.
+        json: ByteBuf,
+        /// Whether it is an error.
+        is_error: bool,
+    },
+    /// A task of a session has changed.
+    TaskStatus {
+        /// The session.
+        session: String,
+        /// The task.
+        task: Uuid,
+        /// Its version.
+        version: u64,
+        /// The notification, as JSON text.
+        notification: ByteBuf,
+    },
 }
 
 impl Mail {
@@ -240,7 +279,9 @@ impl Mail {
             Self::Find { scope, .. } | Self::Cancel { scope, .. } => scope,
             Self::Resume { session, .. }
             | Self::StreamOpened { session, .. }
-            | Self::StreamClosed { session } => session,
+            | Self::StreamClosed { session }
+            | Self::Response { session, .. }
+            | Self::TaskStatus { session, .. } => session,
         }
     }
 }
@@ -323,6 +364,8 @@ pub enum ToStore {
         /// Which.
         id: Uuid,
     },
+    /// About tasks. [`Answer::Task`].
+    Task(TaskQuestion),
 }
 
 /// What the store asks of a gateway.
@@ -334,6 +377,19 @@ pub enum FromStore {
         ids: Vec<Uuid>,
         /// Whether they have ended, so that their streams have to end too.
         ended: bool,
+    },
+    /// Call: stop the work of these tasks, they are over. [`Answer::Done`].
+    StopTasks {
+        /// Which.
+        ids: Vec<Uuid>,
+    },
+    /// Call: there is work for whoever has room. [`Answer::Done`].
+    TasksReady,
+    /// Call: these tasks have changed, or any of them if none is named.
+    /// [`Answer::Done`].
+    TasksChanged {
+        /// Which.
+        ids: Vec<Uuid>,
     },
 }
 
@@ -392,6 +448,8 @@ pub enum Answer {
     },
     /// What is next on a stream.
     Replay(Replay),
+    /// About tasks.
+    Task(TaskAnswer),
     /// It could not be done.
     Refused(Refusal),
 }
@@ -407,4 +465,8 @@ pub enum Refusal {
     NotNow,
     /// This end of the link does not answer such calls.
     Misplaced,
+    /// The task has another holder by now, or has ended.
+    Fenced,
+    /// It was used before.
+    Spent,
 }

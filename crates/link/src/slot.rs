@@ -14,8 +14,10 @@ pub enum Role {
     Gateway,
     /// A shard of the hub: mail between gateways.
     Hub,
-    /// Keeps sessions.
+    /// Keeps sessions and tasks.
     Store,
+    /// A command of the operator's, while it lasts. Nobody starts it but a person.
+    Operator,
 }
 
 /// A place in the tree that a process fills: `gateway-0`, `hub-1`, `store`.
@@ -32,7 +34,7 @@ pub struct Slot {
 
 /// The text names no slot.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no slot: expected `supervisor`, `store`, `gateway-N` or `hub-N`")]
+#[error("`{0}` is no slot: expected `supervisor`, `store`, `gateway-N`, `hub-N` or `operator-N`")]
 pub struct NotASlot(String);
 
 impl Role {
@@ -44,6 +46,7 @@ impl Role {
             Self::Gateway => "gateway",
             Self::Hub => "hub",
             Self::Store => "store",
+            Self::Operator => "operator",
         }
     }
 }
@@ -70,6 +73,15 @@ impl Slot {
         }
     }
 
+    /// Returns the slot of a command; two at a time need two indices.
+    #[must_use]
+    pub const fn operator(index: u16) -> Self {
+        Self {
+            role: Role::Operator,
+            index,
+        }
+    }
+
     /// Returns the slot of a hub, counted from zero.
     #[must_use]
     pub const fn hub(index: u16) -> Self {
@@ -84,7 +96,9 @@ impl fmt::Display for Slot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.role {
             Role::Supervisor | Role::Store => f.write_str(self.role.as_str()),
-            Role::Gateway | Role::Hub => write!(f, "{}-{}", self.role.as_str(), self.index),
+            Role::Gateway | Role::Hub | Role::Operator => {
+                write!(f, "{}-{}", self.role.as_str(), self.index)
+            }
         }
     }
 }
@@ -100,6 +114,7 @@ impl FromStr for Slot {
             Some((role, index)) => index.parse().ok().and_then(|index| match role {
                 "gateway" => Some(Self::gateway(index)),
                 "hub" => Some(Self::hub(index)),
+                "operator" => Some(Self::operator(index)),
                 _ => None,
             }),
         };

@@ -2,10 +2,15 @@
 
 use serde::Serialize;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::members;
 use crate::raw;
+
+/// The id of the extension by which a modern client can be answered with a task.
+///
+/// Source: T-TASK-01.
+pub const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
 
 /// What a client declared, on its request or in `initialize`.
 ///
@@ -63,6 +68,20 @@ impl ClientCapabilities {
         self.has(&["sampling"])
     }
 
+    /// Returns whether a model that the client samples can be offered tools
+    /// (table of 6.2).
+    #[must_use]
+    pub fn samples_with_tools(&self) -> bool {
+        self.has(&["sampling", "tools"])
+    }
+
+    /// Returns whether a model that the client samples can be shown what servers
+    /// have said (table of 6.2).
+    #[must_use]
+    pub fn samples_with_context(&self) -> bool {
+        self.has(&["sampling", "context"])
+    }
+
     /// Returns whether the client can be asked for its roots.
     #[must_use]
     pub fn lists_roots(&self) -> bool {
@@ -73,6 +92,13 @@ impl ClientCapabilities {
     #[must_use]
     pub fn has_extension(&self, id: &str) -> bool {
         self.has(&["extensions", id])
+    }
+
+    /// Returns whether a modern client can be answered with a task (T-TASK-01). The
+    /// `tasks` of 2025-11-25 is something else (T-TASK-02).
+    #[must_use]
+    pub fn declares_tasks(&self) -> bool {
+        self.has_extension(TASKS_EXTENSION)
     }
 
     /// Whether there is an object at `path`.
@@ -113,6 +139,10 @@ pub struct ServerCapabilities {
     /// Log messages can be sent.
     #[serde(skip_serializing_if = "is_false", serialize_with = "present")]
     pub logging: bool,
+    /// Calls of tools can become tasks: [`TASKS_EXTENSION`] in the modern era, and in
+    /// 2025-11-25 a capability of its own (T-TASK-02, R10).
+    #[serde(skip_serializing_if = "is_false", serialize_with = "tasks_of_2025")]
+    pub tasks: bool,
     /// Extensions and their settings. Modern only.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub extensions: Map<String, Value>,
@@ -157,6 +187,8 @@ pub enum Gate {
     Completions,
     /// [`ServerCapabilities::logging`].
     Logging,
+    /// [`ServerCapabilities::tasks`].
+    Tasks,
 }
 
 impl ServerCapabilities {
@@ -172,6 +204,7 @@ impl ServerCapabilities {
             Gate::Prompts => self.prompts.is_some(),
             Gate::Completions => self.completions,
             Gate::Logging => self.logging,
+            Gate::Tasks => self.tasks,
         }
     }
 
@@ -199,6 +232,12 @@ const fn is_false(value: &bool) -> bool {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
 fn present<S: serde::Serializer>(_value: &bool, serializer: S) -> Result<S::Ok, S::Error> {
     Map::new().serialize(serializer)
+}
+
+/// Writes what 2025-11-25 knows of tasks (L-TASK-02, R10).
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+fn tasks_of_2025<S: serde::Serializer>(_value: &bool, serializer: S) -> Result<S::Ok, S::Error> {
+    json!({"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}).serialize(serializer)
 }
 
 #[cfg(test)]
@@ -302,5 +341,37 @@ mod tests {
         let json = serde_json::to_string(&ServerCapabilities::base()).expect("JSON");
 
         assert_eq!(json, r#"{"tools":{},"resources":{},"prompts":{}}"#);
+    }
+
+    #[test]
+    fn what_a_sampling_may_have_is_declared_inside_it() {
+        let (plain, tools, context) = (
+            client(r#"{"sampling":{}}"#),
+            client(r#"{"sampling":{"tools":{}}}"#),
+            client(r#"{"sampling":{"context":{}}}"#),
+        );
+
+        assert!(tools.samples_with_tools() && !tools.samples_with_context());
+        assert!(context.samples_with_context() && !context.samples_with_tools());
+        assert!(plain.samples() && !plain.samples_with_tools());
+    }
+
+    #[test]
+    fn only_the_extension_declares_tasks() {
+        let extension = r#"{"extensions":{"io.modelcontextprotocol/tasks":{}}}"#;
+
+        assert!(client(extension).declares_tasks());
+        assert!(!client(r#"{"tasks":{"list":{}}}"#).declares_tasks());
+    }
+
+    #[test]
+    fn a_server_offers_tasks_if_it_says_so() {
+        let offered = ServerCapabilities {
+            tasks: true,
+            ..ServerCapabilities::default()
+        };
+
+        assert!(offered.offers(Gate::Tasks));
+        assert!(!ServerCapabilities::base().offers(Gate::Tasks));
     }
 }

@@ -1,10 +1,15 @@
 //! The blocks that results of tools and messages of prompts are made of.
 
+use std::borrow::Cow;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize, de};
+use serde_json::value::RawValue;
 
+use crate::members;
 use crate::meta::Meta;
+use crate::raw;
 use crate::resources::Resource;
 
 /// One block of a result: `{"type":"text","text":"hello"}`.
@@ -67,7 +72,7 @@ impl Content {
 }
 
 /// Text.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TextBlock {
     /// The text.
     pub text: String,
@@ -80,7 +85,7 @@ pub struct TextBlock {
 }
 
 /// A picture or a sound.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MediaBlock {
     /// The bytes, in Base64.
@@ -96,7 +101,7 @@ pub struct MediaBlock {
 }
 
 impl MediaBlock {
-    fn new(bytes: &[u8], mime_type: String) -> Self {
+    pub(crate) fn new(bytes: &[u8], mime_type: String) -> Self {
         Self {
             data: STANDARD.encode(bytes),
             mime_type,
@@ -112,7 +117,7 @@ impl MediaBlock {
 pub type ResourceLink = Resource;
 
 /// Holds a resource.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ResourceBlock {
     /// What is in it.
     pub resource: ResourceContents,
@@ -194,11 +199,11 @@ impl ResourceContents {
 /// For whom something is, and how much it matters.
 ///
 /// Source: C-TYPE-03.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Annotations {
     /// For whom it is; for everybody when empty.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub audience: Vec<Role>,
     /// How much it matters, from 0 to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -211,13 +216,82 @@ pub struct Annotations {
 /// A side of a conversation with a model.
 ///
 /// Source: C-TYPE-14.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
     /// The person.
     User,
     /// The model.
     Assistant,
+}
+
+impl<'de> Deserialize<'de> for Content {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        match kind_of(&raw).as_deref() {
+            Some("text") => block(&raw).map(Self::Text),
+            Some("image") => block(&raw).map(Self::Image),
+            Some("audio") => block(&raw).map(Self::Audio),
+            Some("resource_link") => block(&raw).map(Self::ResourceLink),
+            Some("resource") => block(&raw).map(Self::Resource),
+            Some(_) | None => Err(de::Error::custom("no kind of block")),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for ResourceContents {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Parts {
+            uri,
+            text,
+            blob,
+            mime_type,
+            meta,
+        } = Parts::deserialize(deserializer)?;
+        match (text, blob) {
+            (Some(text), None) => Ok(Self::Text {
+                uri,
+                text,
+                mime_type,
+                meta,
+            }),
+            (None, Some(blob)) => Ok(Self::Blob {
+                uri,
+                blob,
+                mime_type,
+                meta,
+            }),
+            (Some(_), Some(_)) | (None, None) => Err(de::Error::custom("either text or a blob")),
+        }
+    }
+}
+
+// === Behind the handle ===
+
+/// The members of a resource's contents, of either kind.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Parts {
+    uri: String,
+    text: Option<String>,
+    blob: Option<String>,
+    mime_type: Option<String>,
+    #[serde(rename = "_meta")]
+    meta: Option<Meta>,
+}
+
+/// Returns what kind of block this is, if it says so.
+///
+/// serde's own tags read everything into a buffer first, which no raw value
+/// survives.
+pub(crate) fn kind_of(raw: &RawValue) -> Option<String> {
+    let [kind] = members::read(raw.get(), &["type"]).ok()?;
+    kind.one().and_then(raw::string).map(Cow::into_owned)
+}
+
+/// Reads a block whose kind is known.
+pub(crate) fn block<T: de::DeserializeOwned, E: de::Error>(raw: &RawValue) -> Result<T, E> {
+    serde_json::from_str(raw.get()).map_err(E::custom)
 }
 
 #[cfg(test)]

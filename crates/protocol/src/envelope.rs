@@ -17,8 +17,8 @@ pub enum Message<'a> {
     Request(Request<'a>),
     /// Wants none.
     Notification(Notification<'a>),
-    /// Answers a request of ours; none is sent yet, so it answers nothing.
-    Response,
+    /// Answers a request of ours, or claims to.
+    Response(Response<'a>),
 }
 
 /// `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}`
@@ -39,6 +39,16 @@ pub struct Notification<'a> {
     pub method: Cow<'a, str>,
     /// The parameters, of any type: who reads them decides (seeds, handler page).
     pub params: Option<&'a RawValue>,
+}
+
+/// `{"jsonrpc":"2.0","id":1,"result":{}}`
+#[derive(Debug)]
+pub struct Response<'a> {
+    /// The request of ours that is answered. `None` when it is not readable, or when
+    /// the message has a result and an error: then it answers nothing (C-RPC-04).
+    pub id: Option<RequestId>,
+    /// The result, or the error object, of any type: who reads it decides.
+    pub answer: Result<&'a RawValue, &'a RawValue>,
 }
 
 /// Bytes that are no message; over HTTP always status 400.
@@ -89,12 +99,18 @@ pub fn parse(bytes: &[u8]) -> Result<Message<'_>, Malformed> {
     if jsonrpc.one().and_then(raw::string).as_deref() != Some("2.0") {
         return Err(refuse("`jsonrpc` has to be \"2.0\""));
     }
-    let answers = !(result.is_absent() && error.is_absent());
-    let method = match method.one() {
-        None if answers => return Ok(Message::Response),
-        None => return Err(refuse("`method` is missing")),
-        Some(_) if answers => return Err(refuse("a message is a request or a response")),
-        Some(raw) => raw::string(raw).ok_or_else(|| refuse("`method` has to be a string"))?,
+    let answer = answer(result, error);
+    let method = match (method.one(), answer) {
+        (None, Some(answer)) => {
+            let both = !(result.is_absent() || error.is_absent());
+            let id = named.known().filter(|_| !both).cloned();
+            return Ok(Message::Response(Response { id, answer }));
+        }
+        (None, None) => return Err(refuse("`method` is missing")),
+        (Some(_), Some(_)) => return Err(refuse("a message is a request or a response")),
+        (Some(raw), None) => {
+            raw::string(raw).ok_or_else(|| refuse("`method` has to be a string"))?
+        }
     };
     let params = params.one();
     match named {
@@ -114,7 +130,7 @@ pub fn parse(bytes: &[u8]) -> Result<Message<'_>, Malformed> {
 pub fn peek_id(bytes: &[u8]) -> Option<RequestId> {
     match parse(bytes) {
         Ok(Message::Request(request)) => Some(request.id),
-        Ok(Message::Notification(_) | Message::Response) => None,
+        Ok(Message::Notification(_) | Message::Response(_)) => None,
         Err(malformed) => malformed.id,
     }
 }
@@ -143,6 +159,15 @@ impl Id {
             Self::Known(id) => Some(id),
             Self::Absent | Self::Invalid => None,
         }
+    }
+}
+
+/// What a response says, if the message is one. An error outweighs a result.
+fn answer<'a>(result: Slot<'a>, error: Slot<'a>) -> Option<Result<&'a RawValue, &'a RawValue>> {
+    match (result.one(), error.one()) {
+        (_, Some(error)) => Some(Err(error)),
+        (Some(result), None) => Some(Ok(result)),
+        (None, None) => None,
     }
 }
 

@@ -126,13 +126,14 @@ pub fn check_name_header(
 
 /// Step 8, for any method: does what [`check_name_header`] does where the method
 /// has such a header (`tools/call` and `prompts/get` for `params.name`,
-/// `resources/read` for `params.uri`), and lets all others pass (M-HDR-08).
+/// `resources/read` for `params.uri`), and lets all others pass (M-HDR-08). A request
+/// about a task may leave the header out; a wrong one is refused (R27).
 ///
 /// # Errors
 ///
 /// As [`check_name_header`].
 ///
-/// Source: table of 2.6.
+/// Source: table of 2.6, R27.
 pub fn check_name_header_of(
     field: Field<'_>,
     context: &Context,
@@ -140,6 +141,7 @@ pub fn check_name_header_of(
     params: &Params<'_>,
 ) -> Result<(), WireError> {
     match params.subject(method) {
+        Some(_) if method.names_a_task() && field == Field::Absent => Ok(()),
         Some(slot) => {
             let name = slot.one().and_then(raw::string);
             check_name_header(field, context, name.as_deref())

@@ -1,6 +1,6 @@
 //! Who somebody is: name, version, and what to show.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Names a server towards its clients.
 ///
@@ -29,7 +29,7 @@ pub struct Implementation {
 /// A picture to show beside a name.
 ///
 /// Source: C-TYPE-02.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Icon {
     /// Where it is: an `https:` or `data:` URI.
@@ -38,7 +38,7 @@ pub struct Icon {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
     /// The sizes that it is good for: `48x48`, or `any`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sizes: Vec<String>,
     /// The background that it is made for.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -46,7 +46,7 @@ pub struct Icon {
 }
 
 /// A background for icons.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Theme {
     /// A light one.

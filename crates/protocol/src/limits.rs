@@ -50,3 +50,9 @@ pub const COMPLETION_VALUES: usize = 100;
 
 /// Deepest place in the input schema of a tool that repeats arguments in headers.
 pub const SCHEMA_DEPTH: usize = 128;
+
+/// Most answers that one retry of a request may carry (M-MRTR-13).
+pub const INPUT_RESPONSES: usize = 64;
+
+/// Longest state that comes back with a retry, in bytes (R16).
+pub const REQUEST_STATE: usize = 16 * 1024;

@@ -80,7 +80,7 @@ impl ListenParams {
 
 impl Filter {
     /// Returns what of the filter a server honours: what it offers (M-SUB-04,
-    /// M-SUB-06). Tasks are not offered yet.
+    /// M-SUB-06). Whose the tasks are is not looked at here (M-SUB-13).
     #[must_use]
     pub fn honoured(&self, offered: &ServerCapabilities) -> Self {
         let resources = offered.resources.unwrap_or_default();
@@ -93,7 +93,7 @@ impl Filter {
             } else {
                 Vec::new()
             },
-            task_ids: None,
+            task_ids: self.task_ids.clone().filter(|_| offered.tasks),
         }
     }
 
@@ -269,5 +269,20 @@ mod tests {
         };
 
         assert!(Filter::default().honoured(&offered).is_empty());
+    }
+
+    #[test]
+    fn tasks_are_honoured_where_they_are_offered() {
+        let offered = ServerCapabilities {
+            tasks: true,
+            ..ServerCapabilities::default()
+        };
+
+        let expected = Filter {
+            task_ids: Some(vec!["t".into()]),
+            ..Filter::default()
+        };
+        assert_eq!(everything().honoured(&offered), expected);
+        assert_eq!(Filter::default().honoured(&offered), Filter::default());
     }
 }

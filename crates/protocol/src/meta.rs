@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use serde::de::{Deserializer, MapAccess, Visitor};
-use serde::{Serialize, Serializer};
+use serde::de::{self, Deserializer, MapAccess, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
@@ -31,11 +31,14 @@ pub mod keys {
     pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
     /// Who answers, in modern results.
     pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+    /// Which task a message belongs to, in 2025-11-25.
+    pub const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
 }
 
 /// The `_meta` of something that an author made: a JSON object, kept as text.
 ///
-/// A member called [`keys::SERVER_INFO`] is left out; the shapers write their own.
+/// Members called [`keys::SERVER_INFO`] and [`keys::RELATED_TASK`] are left out; the
+/// shapers write their own.
 #[derive(Clone, Debug)]
 pub struct Meta(Box<RawValue>);
 
@@ -48,7 +51,7 @@ impl Meta {
     /// Takes members that were built in memory.
     #[must_use]
     pub fn new(mut members: Map<String, Value>) -> Self {
-        members.remove(keys::SERVER_INFO);
+        members.retain(|key, _value| !is_ours(key));
         Self(to_raw_value(&members).unwrap_or_else(|_| empty()))
     }
 
@@ -63,7 +66,7 @@ impl Meta {
         }
         let raw = raw::compact(raw);
         let mut deserializer = serde_json::Deserializer::from_str(raw.get());
-        match deserializer.deserialize_map(WithoutServerInfo) {
+        match deserializer.deserialize_map(WithoutOurs) {
             Ok(None) => Ok(Self(raw)),
             Ok(Some(text)) => Ok(Self(
                 RawValue::from_string(text).unwrap_or_else(|_| empty()),
@@ -93,16 +96,28 @@ impl Serialize for Meta {
     }
 }
 
+impl<'de> Deserialize<'de> for Meta {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        Self::from_raw(raw).map_err(de::Error::custom)
+    }
+}
+
 // === Behind the handle ===
 
 fn empty() -> Box<RawValue> {
     RawValue::from_string("{}".to_owned()).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
 
-/// Writes the object anew if it has a member that is ours; else yields nothing.
-struct WithoutServerInfo;
+/// Whether the shapers write this member themselves.
+fn is_ours(key: &str) -> bool {
+    matches!(key, keys::SERVER_INFO | keys::RELATED_TASK)
+}
 
-impl<'de> Visitor<'de> for WithoutServerInfo {
+/// Writes the object anew if it has a member that is ours; else yields nothing.
+struct WithoutOurs;
+
+impl<'de> Visitor<'de> for WithoutOurs {
     type Value = Option<String>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -113,7 +128,7 @@ impl<'de> Visitor<'de> for WithoutServerInfo {
         let mut kept = String::from("{");
         let mut found = false;
         while let Some((key, value)) = map.next_entry::<String, &RawValue>()? {
-            if key == keys::SERVER_INFO {
+            if is_ours(&key) {
                 found = true;
                 continue;
             }
@@ -148,16 +163,19 @@ mod tests {
 
     #[test]
     fn our_own_member_is_left_out() {
-        let text = format!(r#"{{"a":1.50,"{}":{{}},"b\"":[]}}"#, keys::SERVER_INFO);
+        for ours in [keys::SERVER_INFO, keys::RELATED_TASK] {
+            let text = format!(r#"{{"a":1.50,"{ours}":{{}},"b\"":[]}}"#);
 
-        let meta = from_text(&text).expect("an object");
+            let meta = from_text(&text).expect("an object");
 
-        assert_eq!(meta.as_json(), r#"{"a":1.50,"b\"":[]}"#);
+            assert_eq!(meta.as_json(), r#"{"a":1.50,"b\"":[]}"#);
+        }
     }
 
     #[test]
     fn our_own_member_is_left_out_of_built_ones() {
-        let Value::Object(members) = json!({"a": 1, keys::SERVER_INFO: {}}) else {
+        let Value::Object(members) = json!({"a": 1, keys::SERVER_INFO: {}, keys::RELATED_TASK: {}})
+        else {
             panic!("an object");
         };
 

@@ -91,6 +91,16 @@ methods! {
     /// Tell of changes until the client leaves. Needs nothing: what is not offered is
     /// not honoured (M-SUB-04).
     SubscriptionsListen = "subscriptions/listen", Request, [Modern];
+    /// How is a task?
+    TasksGet = "tasks/get", Request, [Modern, Legacy], Tasks;
+    /// Here is what a task has asked for.
+    TasksUpdate = "tasks/update", Request, [Modern], Tasks;
+    /// Stop a task.
+    TasksCancel = "tasks/cancel", Request, [Modern, Legacy], Tasks;
+    /// What did a task come to? Waits for its end (L-TASK-07).
+    TasksResult = "tasks/result", Request, [Legacy], Tasks;
+    /// Which tasks are there?
+    TasksList = "tasks/list", Request, [Legacy], Tasks;
     /// The client has read the answer to `initialize`.
     Initialized = "notifications/initialized", Notification, [Legacy];
     /// The client no longer wants an answer.
@@ -138,6 +148,14 @@ impl Method {
         self.gates().first().copied()
     }
 
+    /// Whether its parameters name a task, and `Mcp-Name` may repeat that (R27).
+    pub(crate) const fn names_a_task(self) -> bool {
+        matches!(
+            self,
+            Self::TasksGet | Self::TasksUpdate | Self::TasksCancel | Self::TasksResult
+        )
+    }
+
     /// Returns whether this is a notification rather than a request.
     #[must_use]
     pub const fn is_notification(self) -> bool {
@@ -179,10 +197,12 @@ mod tests {
             "logging/setLevel",
             "resources/subscribe",
             "resources/unsubscribe",
+            "tasks/result",
+            "tasks/list",
         ] {
             assert_eq!(Method::route(Era::Modern, name), None, "{name}");
         }
-        for name in ["server/discover", "subscriptions/listen"] {
+        for name in ["server/discover", "subscriptions/listen", "tasks/update"] {
             assert_eq!(Method::route(Era::Legacy, name), None, "{name}");
         }
     }
@@ -213,6 +233,8 @@ mod tests {
             (Method::PromptsGet, Some(Gate::Prompts)),
             (Method::CompletionComplete, Some(Gate::Completions)),
             (Method::LoggingSetLevel, Some(Gate::Logging)),
+            (Method::TasksGet, Some(Gate::Tasks)),
+            (Method::TasksList, Some(Gate::Tasks)),
             (Method::Ping, None),
             (Method::SubscriptionsListen, None),
             (Method::Cancelled, None),
@@ -236,6 +258,15 @@ mod tests {
                     .into_iter()
                     .any(|era| Method::methods_of(era).any(|found| found == *method))
             );
+        }
+    }
+
+    #[test]
+    fn tasks_are_looked_at_and_stopped_in_both_eras() {
+        for era in [Era::Modern, Era::Legacy] {
+            for method in [Method::TasksGet, Method::TasksCancel] {
+                assert_eq!(Method::route(era, method.as_str()), Some(method));
+            }
         }
     }
 }

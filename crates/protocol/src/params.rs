@@ -1,5 +1,6 @@
 //! The parameters of a message, read once for all who ask.
 
+mod canonical;
 mod request_meta;
 
 use std::fmt;
@@ -17,8 +18,8 @@ pub(crate) use crate::params::request_meta::RequestMeta;
 /// The parameters of a message, whatever it asks.
 ///
 /// One pass finds the metadata and the members that the frequent methods read:
-/// `name`, `arguments`, `cursor`, `uri`. Nothing is copied. Reading never fails;
-/// who needs something says what is wrong with it: first
+/// `name`, `arguments`, `cursor`, `uri`, and those of retries and tasks. Nothing is
+/// copied. Reading never fails; who needs something says what is wrong with it: first
 /// [`classify`](Self::classify), then the `read` of the `…Params` of the method.
 ///
 /// ```
@@ -49,6 +50,10 @@ pub(crate) struct Members<'a> {
     pub(crate) arguments: Slot<'a>,
     pub(crate) cursor: Slot<'a>,
     pub(crate) uri: Slot<'a>,
+    pub(crate) input_responses: Slot<'a>,
+    pub(crate) request_state: Slot<'a>,
+    pub(crate) task: Slot<'a>,
+    pub(crate) task_id: Slot<'a>,
 }
 
 impl<'a> Params<'a> {
@@ -105,13 +110,36 @@ impl<'a> Params<'a> {
         members::read(text, names).ok().ok_or_else(not_an_object)
     }
 
+    /// Returns what a retry of a request has to repeat, in one spelling: the method,
+    /// the name or the URI, and the arguments. Missing arguments equal `{}` (R16).
+    ///
+    /// Two requests ask the same exactly when these bytes are equal. White space, the
+    /// order of members and the spelling of strings make no difference; that of numbers
+    /// does. `_meta`, `inputResponses`, `requestState` and `task` are left out.
+    ///
+    /// Source: M-MRTR-08.
+    #[must_use]
+    pub fn salient(&self, method: Method) -> Vec<u8> {
+        let subject = self.subject(method).and_then(Slot::one);
+        let arguments = matches!(method, Method::ToolsCall | Method::PromptsGet)
+            .then(|| self.members.arguments.one().map_or("{}", RawValue::get));
+        let mut out = method.as_str().as_bytes().to_vec();
+        for json in subject.map(RawValue::get).into_iter().chain(arguments) {
+            out.push(b'\n');
+            canonical::write(&mut out, json);
+        }
+        out
+    }
+
     /// Returns what `Mcp-Name` has to repeat for a method that has such a header
-    /// (table of 2.6).
+    /// (table of 2.6, R27).
     pub(crate) const fn subject(&self, method: Method) -> Option<Slot<'a>> {
         if matches!(method, Method::ToolsCall | Method::PromptsGet) {
             Some(self.members.name)
         } else if matches!(method, Method::ResourcesRead) {
             Some(self.members.uri)
+        } else if method.names_a_task() {
+            Some(self.members.task_id)
         } else {
             None
         }
@@ -141,18 +169,13 @@ impl<'a> Params<'a> {
     /// Reads parameters whose `_meta` is no object, but what the one pass fails on: a
     /// string that is no Unicode text, a number that no float can hold.
     fn without_meta(text: &'a RawValue) -> Option<Self> {
-        let [name, arguments, cursor, uri, meta] = members::read(text.get(), &NAMES).ok()?;
+        let [slots @ .., meta] = members::read(text.get(), &NAMES).ok()?;
         if meta.one().is_some_and(raw::is_object) {
             return None;
         }
         Some(Self {
             meta_is_twice: meta.is_twice(),
-            members: Members {
-                name,
-                arguments,
-                cursor,
-                uri,
-            },
+            members: slots.into(),
             ..Self::of(Kind::Object)
         })
     }
@@ -163,7 +186,43 @@ fn not_an_object() -> WireError {
 }
 
 /// `_meta` last, for it is read otherwise than the rest.
-const NAMES: [&str; 5] = ["name", "arguments", "cursor", "uri", "_meta"];
+const NAMES: [&str; 9] = [
+    "name",
+    "arguments",
+    "cursor",
+    "uri",
+    "inputResponses",
+    "requestState",
+    "task",
+    "taskId",
+    "_meta",
+];
+
+impl<'a> From<[Slot<'a>; NAMES.len() - 1]> for Members<'a> {
+    /// Takes the members in the order of their names.
+    fn from(slots: [Slot<'a>; NAMES.len() - 1]) -> Self {
+        let [
+            name,
+            arguments,
+            cursor,
+            uri,
+            input_responses,
+            request_state,
+            task,
+            task_id,
+        ] = slots;
+        Self {
+            name,
+            arguments,
+            cursor,
+            uri,
+            input_responses,
+            request_state,
+            task,
+            task_id,
+        }
+    }
+}
 
 struct Object;
 
@@ -190,18 +249,12 @@ impl<'de> Visitor<'de> for Object {
                 }
             }
         }
-        let [name, arguments, cursor, uri] = slots;
         Ok(Params {
             raw: None,
             kind: Kind::Object,
             meta: meta.unwrap_or_default(),
             meta_is_twice,
-            members: Members {
-                name,
-                arguments,
-                cursor,
-                uri,
-            },
+            members: slots.into(),
         })
     }
 }
@@ -303,5 +356,97 @@ mod tests {
         assert_eq!(subject(Method::PromptsGet).as_deref(), Some("n"));
         assert_eq!(subject(Method::ResourcesRead).as_deref(), Some("u"));
         assert_eq!(subject(Method::ResourcesSubscribe), None);
+        assert_eq!(subject(Method::TasksList), None);
+    }
+
+    #[test]
+    fn a_request_about_a_task_is_named_by_it() {
+        let params = params(r#"{"name":"n","taskId":"t"}"#);
+
+        for method in [
+            Method::TasksGet,
+            Method::TasksUpdate,
+            Method::TasksCancel,
+            Method::TasksResult,
+        ] {
+            let slot = params.subject(method).expect("a subject");
+            assert_eq!(slot.one().and_then(raw::string).as_deref(), Some("t"));
+        }
+    }
+
+    #[test]
+    fn one_pass_finds_what_a_retry_brings() {
+        for meta in ["{}", "1e999"] {
+            let text = format!(
+                r#"{{"_meta":{meta},"inputResponses":{{}},"requestState":"s","task":{{}},"taskId":"t"}}"#
+            );
+            let params = params(&text);
+
+            let members = params.members().expect("an object");
+
+            let found = [
+                members.input_responses,
+                members.request_state,
+                members.task,
+                members.task_id,
+            ];
+            let found = found.map(|slot| slot.one().map(RawValue::get));
+            let expected = ["{}", "\"s\"", "{}", "\"t\""];
+            assert_eq!(found, expected.map(Some));
+        }
+    }
+
+    #[track_caller]
+    fn asks_the_same(method: Method, one: &str, other: &str) -> bool {
+        params(one).salient(method) == params(other).salient(method)
+    }
+
+    #[test]
+    fn a_retry_asks_the_same_however_it_is_written() {
+        for (one, other) in [
+            (r#"{"name":"a"}"#, r#"{"name":"a","arguments":{}}"#),
+            (
+                r#"{"name":"a","arguments":{"x":[1,{"b":1,"a":2}],"y":"\u0061"}}"#,
+                r#"{"arguments":{ "y":"a", "x":[1, {"a":2,"b":1}] },"name":"\u0061"}"#,
+            ),
+            (
+                r#"{"name":"a"}"#,
+                r#"{"name":"a","_meta":{"progressToken":1},"inputResponses":{"x":1},"requestState":"s","task":{}}"#,
+            ),
+        ] {
+            assert!(asks_the_same(Method::ToolsCall, one, other), "{other}");
+            assert!(asks_the_same(Method::PromptsGet, one, other), "{other}");
+        }
+        let (one, other) = (r#"{"uri":"mem://a"}"#, r#"{"uri":"mem:\/\/a","name":"x"}"#);
+        assert!(asks_the_same(Method::ResourcesRead, one, other));
+    }
+
+    #[test]
+    fn another_request_never_asks_the_same() {
+        let texts = [
+            "{}",
+            r#"{"name":"a"}"#,
+            r#"{"name":"b"}"#,
+            r#"{"name":"a","arguments":{"x":1}}"#,
+            r#"{"name":"a","arguments":{"x":1.0}}"#,
+            r#"{"name":"a","arguments":{"x":"1"}}"#,
+            r#"{"name":"a","arguments":{"x":[1,2]}}"#,
+            r#"{"name":"a","arguments":{"x":[2,1]}}"#,
+            r#"{"name":"a","arguments":{"x":[[1],2]}}"#,
+            r#"{"name":"a\n{}"}"#,
+        ];
+        for (place, one) in texts.iter().enumerate() {
+            for other in texts.iter().skip(place + 1) {
+                assert!(
+                    !asks_the_same(Method::ToolsCall, one, other),
+                    "{one} {other}"
+                );
+            }
+        }
+        let call = params(r#"{"name":"a"}"#);
+        assert_ne!(
+            call.salient(Method::ToolsCall),
+            call.salient(Method::PromptsGet)
+        );
     }
 }

@@ -41,6 +41,12 @@ pub(crate) fn is_integer(raw: &RawValue) -> bool {
     !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
+/// Takes JSON that we have written; `null` if it is none.
+pub(crate) fn from_bytes(json: Vec<u8>) -> Box<RawValue> {
+    let text = String::from_utf8(json).unwrap_or_default();
+    RawValue::from_string(text).unwrap_or_else(|_| RawValue::NULL.to_owned())
+}
+
 /// Returns the same JSON without white space between its parts.
 ///
 /// An author's raw value may be laid out over many lines, and a message has to

@@ -1,6 +1,6 @@
 //! What a resource and a template of resources are, as lists show them.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::content::Annotations;
 use crate::implementation::Icon;
@@ -9,7 +9,7 @@ use crate::meta::Meta;
 /// A resource, as lists and links show it: `{"uri":"mem://a","name":"a"}`.
 ///
 /// Source: C-TYPE-06.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Resource {
     /// Where it is.
@@ -29,7 +29,7 @@ pub struct Resource {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
     /// Pictures to show.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub icons: Vec<Icon>,
     /// For whom it is, and how much it matters.
     #[serde(skip_serializing_if = "Option::is_none")]

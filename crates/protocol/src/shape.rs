@@ -3,16 +3,19 @@
 //! Each difference between the eras is a `match` in [`face`] or [`page`] over one
 //! function in `modern` and one in `legacy`. The two legacy versions get the same
 //! bytes: what one of them lacks is an optional member of an open object, and only
-//! what would break a client is left out (C-TYPE-00).
+//! what would break a client is left out (C-TYPE-00). Tasks (R10) and questions to
+//! clients (R6) are the exceptions.
 
 mod error;
 mod face;
+mod input;
 mod json;
 mod legacy;
 mod modern;
 mod notification;
 mod page;
 mod shaped;
+mod task;
 
 use bytes::Bytes;
 
@@ -23,8 +26,11 @@ pub use crate::shape::face::{CacheHints, CacheScope, Face};
 pub use crate::shape::notification::{
     ListKind, acknowledged, list_changed, log_message, progress, resource_updated,
 };
-pub use crate::shape::page::{Listed, Page, PromptsPage, ResourcesPage, TemplatesPage, ToolsPage};
+pub use crate::shape::page::{
+    Dialect, Listed, Page, PromptsPage, ResourcesPage, TemplatesPage, ToolsPage,
+};
 pub use crate::shape::shaped::Shaped;
+pub use crate::shape::task::{TaskChange, task_status};
 
 /// One message to send: JSON on one line, in one or two pieces.
 ///

@@ -2,7 +2,7 @@
 
 mod header_param;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::implementation::Icon;
@@ -32,6 +32,8 @@ pub struct Tool {
     pub annotations: Option<ToolAnnotations>,
     /// Pictures to show.
     pub icons: Vec<Icon>,
+    /// Whether a call of it can be a task.
+    pub task_support: TaskSupport,
     /// What else is known about it.
     pub meta: Option<Meta>,
     input_schema: Box<RawValue>,
@@ -39,10 +41,37 @@ pub struct Tool {
     output_schema: Option<Output>,
 }
 
+/// Whether a client of 2025-11-25 can have a call of a tool run as a task. In the
+/// modern era the server alone decides (T-TASK-04).
+///
+/// Source: L-TASK-03.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum TaskSupport {
+    /// Never.
+    #[default]
+    Forbidden,
+    /// If the client asks for it.
+    Optional,
+    /// Always; other calls are refused.
+    Required,
+}
+
+impl TaskSupport {
+    /// Returns the word on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Forbidden => "forbidden",
+            Self::Optional => "optional",
+            Self::Required => "required",
+        }
+    }
+}
+
 /// What a client may assume about the effects of a tool. All of it is a hint.
 ///
 /// Source: C-TYPE-10.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolAnnotations {
     /// The name for people, where the tool itself has no title.
@@ -120,6 +149,7 @@ impl Tool {
             description: None,
             annotations: None,
             icons: Vec::new(),
+            task_support: TaskSupport::default(),
             meta: None,
             input_schema: raw::compact(input_schema),
             output_schema: None,
@@ -140,6 +170,24 @@ impl Tool {
             schema: raw::compact(schema),
         });
         Ok(self)
+    }
+
+    /// Reads a tool that [`Listed`](crate::Listed) has written. `None` when it is none.
+    pub(crate) fn from_raw(raw: &RawValue) -> Option<Self> {
+        let parts: Parts = serde_json::from_str(raw.get()).ok()?;
+        let name = ToolName::new(&parts.name).ok()?;
+        let mut tool = Self::new(name, parts.input_schema).ok()?;
+        if let Some(schema) = parts.output_schema {
+            tool = tool.with_output_schema(schema).ok()?;
+        }
+        Some(Self {
+            title: parts.title,
+            description: parts.description,
+            annotations: parts.annotations,
+            icons: parts.icons,
+            meta: parts.meta,
+            ..tool
+        })
     }
 
     /// Returns the JSON Schema of its arguments.
@@ -169,6 +217,22 @@ impl Tool {
 }
 
 // === Behind the handle ===
+
+/// A tool as it is written.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Parts {
+    name: String,
+    title: Option<String>,
+    description: Option<String>,
+    input_schema: Box<RawValue>,
+    output_schema: Option<Box<RawValue>>,
+    annotations: Option<ToolAnnotations>,
+    #[serde(default)]
+    icons: Vec<Icon>,
+    #[serde(rename = "_meta")]
+    meta: Option<Meta>,
+}
 
 #[derive(Clone, Debug)]
 struct Output {

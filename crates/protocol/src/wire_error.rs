@@ -4,9 +4,11 @@ use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 
+use crate::capability::TASKS_EXTENSION;
 use crate::complete::Reference;
 use crate::era::Era;
 use crate::limits::{REFLECTED_CHARS, REFLECTED_URI_CHARS, REFLECTED_VERSION_CHARS};
@@ -17,7 +19,7 @@ use crate::version::MODERN_VERSIONS;
 ///
 /// Codes of applications lie outside of -32768 to -32000 (C-ERR-01); ours are
 /// HTTP statuses times 100, see [`Code::refusal`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Code(pub i64);
 
@@ -65,7 +67,7 @@ impl Code {
 /// [`reflected`] only, and no internals ever do.
 ///
 /// Source: C-RPC-05.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct WireError {
     /// What kind of error.
     pub code: Code,
@@ -111,6 +113,20 @@ impl WireError {
         self.with_data(&RetryAfter {
             retry_after_ms: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX),
         })
+    }
+
+    /// Returns the error object as JSON, such as for the record of a task.
+    #[must_use]
+    pub fn to_json(&self) -> Box<RawValue> {
+        to_raw_value(self).unwrap_or_else(|_| RawValue::NULL.to_owned())
+    }
+
+    /// Reads an error object, ours or that of a client. `None` when it is none.
+    #[must_use]
+    pub fn from_json(raw: &RawValue) -> Option<Self> {
+        let mut error: Self = serde_json::from_str(raw.get()).ok()?;
+        error.data = error.data.map(crate::raw::compact);
+        Some(error)
     }
 
     /// The bytes are not JSON.
@@ -232,6 +248,56 @@ impl WireError {
         Self::new(Code::MISSING_CLIENT_CAPABILITY, reason).with_data(&Missing {
             required_capabilities: required,
         })
+    }
+
+    /// A callback asks for input where none can be asked for: in the legacy era
+    /// outside of a session, or in answer to another method (AT-184, R6).
+    #[must_use]
+    pub const fn input_not_possible() -> Self {
+        Self {
+            code: Code::INTERNAL_ERROR,
+            message: Cow::Borrowed("MRTR input requests require protocol 2026-07-28"),
+            data: None,
+        }
+    }
+
+    /// A callback answers a task where there can be none (R10).
+    #[must_use]
+    pub const fn task_not_possible() -> Self {
+        Self {
+            code: Code::INTERNAL_ERROR,
+            message: Cow::Borrowed("This request cannot be answered with a task"),
+            data: None,
+        }
+    }
+
+    /// The state that came back with a retry is not one that we gave for this request,
+    /// or no longer. What is wrong with it goes to the log and to nobody else (R15).
+    #[must_use]
+    pub const fn bad_request_state() -> Self {
+        Self {
+            code: Code::INVALID_PARAMS,
+            message: Cow::Borrowed("`params.requestState` is not valid"),
+            data: None,
+        }
+    }
+
+    /// The request needs the tasks extension, which its client has not declared
+    /// (T-TASK-03, T-TASK-14, T-TASK-25).
+    #[must_use]
+    pub fn tasks_undeclared() -> Self {
+        Self::missing_capability(
+            "The tasks extension is required",
+            &json!({"extensions": {TASKS_EXTENSION: {}}}),
+        )
+    }
+
+    /// There is no such task, or it is somebody else's: nobody learns which
+    /// (T-TASK-15, T-TASK-28).
+    #[must_use]
+    pub fn unknown_task(id: &str) -> Self {
+        let shown = reflected(id, REFLECTED_CHARS);
+        Self::new(Code::INVALID_PARAMS, format!("Unknown task: {shown}"))
     }
 
     /// The request names a version that is not served; the data says which are.
@@ -376,5 +442,58 @@ mod tests {
                 r#""data":{"requiredCapabilities":{"elicitation":{"url":{}}}}}"#
             ),
         );
+    }
+
+    #[test]
+    fn input_in_the_legacy_era_names_the_version_that_has_it() {
+        let error = WireError::input_not_possible();
+
+        assert_eq!(error.code, Code::INTERNAL_ERROR);
+        assert!(error.message.contains("MRTR"));
+        assert!(error.message.contains("2026-07-28"));
+    }
+
+    #[test]
+    fn tasks_that_were_not_declared_are_an_extension() {
+        check(
+            &WireError::tasks_undeclared(),
+            concat!(
+                r#"{"code":-32021,"message":"The tasks extension is required","data":"#,
+                r#"{"requiredCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}}"#
+            ),
+        );
+    }
+
+    #[test]
+    fn an_error_is_read_back_as_it_was_written() {
+        for error in [
+            WireError::internal(),
+            WireError::unsupported_version("v999.0.0"),
+            WireError::new(Code(7), "\"é\n").with_data(&[1.5]),
+        ] {
+            let json = error.to_json();
+
+            let back = WireError::from_json(&json).expect("an error");
+
+            check(&back, json.get());
+        }
+    }
+
+    #[test]
+    fn an_error_of_a_client_is_read_and_other_json_is_not() {
+        let raw = |text: &str| RawValue::from_string(text.to_owned()).expect("valid JSON");
+        let theirs = raw("{\"code\":-1,\"message\":\"no\",\"data\":{\n},\"x\":1}");
+
+        let error = WireError::from_json(&theirs).expect("an error");
+
+        check(&error, r#"{"code":-1,"message":"no","data":{}}"#);
+        for text in [
+            "null",
+            "{}",
+            r#"{"code":"1","message":"x"}"#,
+            r#"{"code":1}"#,
+        ] {
+            assert!(WireError::from_json(&raw(text)).is_none(), "{text}");
+        }
     }
 }

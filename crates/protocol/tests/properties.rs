@@ -5,9 +5,10 @@
 
 use conduit_protocol::{
     CallParams, CancelledParams, Code, CompleteParams, Completion, Content, Context, Era, Face,
-    Field, GetPromptParams, Implementation, InitializeParams, ListKind, ListParams, ListenParams,
-    Message, Method, Params, ReadParams, ReadResult, RequestId, ServerCapabilities, SetLevelParams,
-    SubscribeParams, Tool, ToolName, ToolResult, WireError, acknowledged, check_method_header,
+    Field, GetPromptParams, Implementation, InitializeParams, InputAnswer, InputRequest, ListKind,
+    ListParams, ListenParams, Message, Method, Params, ReadParams, ReadResult, RequestId, Retry,
+    ServerCapabilities, SetLevelParams, SubscribeParams, TaskAugmentation, TaskParams, Tool,
+    ToolName, ToolResult, UpdateTaskParams, WireError, acknowledged, check_method_header,
     check_name_header, check_name_header_of, check_param_headers, check_version,
     check_version_header, classify, classify_notification, decode_header_text, encode_header_text,
     error, limits, list_changed, parse, reflected, resource_updated, trace_list, traceparent,
@@ -91,7 +92,7 @@ fn take_in(bytes: &[u8], header: Option<&str>) {
     let (method, params) = match parse(bytes) {
         Ok(Message::Request(request)) => (request.method, request.params),
         Ok(Message::Notification(notification)) => (notification.method, notification.params),
-        Ok(Message::Response) => return,
+        Ok(Message::Response(_)) => return,
         Err(malformed) => {
             let rendered = error(malformed.id.as_ref(), &malformed.error).into_bytes();
             serde_json::from_slice::<Value>(&rendered).expect("valid JSON");
@@ -110,6 +111,7 @@ fn take_in(bytes: &[u8], header: Option<&str>) {
     drop(InitializeParams::parse(params));
     let params = Params::read(params);
     for method in Method::methods() {
+        drop(params.salient(*method));
         drop(check_name_header_of(
             Field::One(b"x"),
             &modern(),
@@ -125,6 +127,10 @@ fn take_in(bytes: &[u8], header: Option<&str>) {
     drop(ReadParams::read(&params));
     drop(SetLevelParams::read(&params));
     drop(SubscribeParams::read(&params));
+    drop(Retry::read(&params));
+    drop(TaskAugmentation::read(&params));
+    drop(TaskParams::read(&params));
+    drop(UpdateTaskParams::read(&params));
 }
 
 fn modern() -> Context {
@@ -345,6 +351,34 @@ proptest! {
                 serde_json::from_slice(&complete.into_bytes()).expect("valid JSON");
             let value = &message["result"]["completion"]["values"][0];
             prop_assert_eq!(value, &Value::from(text.clone()));
+        }
+    }
+
+    #[test]
+    fn a_retry_asks_the_same_in_any_layout_and_nothing_else_does(one in json(), other in json()) {
+        let salient = |arguments: &str| {
+            let text = format!(r#"{{"name":"a","arguments":{arguments}}}"#);
+            let raw: &RawValue = serde_json::from_str(&text).expect("valid JSON");
+            Params::read(Some(raw)).salient(Method::ToolsCall)
+        };
+        let pretty = serde_json::to_string_pretty(&one).expect("JSON");
+        let (plain, different) = (one.to_string(), other.to_string());
+        prop_assert_eq!(salient(&plain), salient(&pretty));
+        prop_assert_eq!(salient(&plain) == salient(&different), one == other);
+    }
+
+    #[test]
+    fn any_answer_to_any_question_is_read_or_refused(question in json(), answer in json()) {
+        let raw = |value: &Value| RawValue::from_string(value.to_string()).expect("valid JSON");
+        drop(InputRequest::from_json(&raw(&question)));
+        for question in [
+            InputRequest::form("x", raw(&serde_json::json!({"x": question}))),
+            InputRequest::url("x", "y"),
+            InputRequest::Roots,
+        ] {
+            drop(InputAnswer::read(&question, &raw(&answer)));
+            let json = question.write_json();
+            prop_assert!(InputRequest::from_json(&json).is_some());
         }
     }
 

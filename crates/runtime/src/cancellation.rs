@@ -137,6 +137,13 @@ impl Registry {
     }
 }
 
+impl Tracked {
+    /// Says when somebody else has to answer for the call, from now on.
+    pub(crate) fn extend(&self, overdue_at: Instant) {
+        self.ledger.extend(&self.place, overdue_at);
+    }
+}
+
 impl Drop for Tracked {
     fn drop(&mut self) {
         self.ledger.leave(&self.place);

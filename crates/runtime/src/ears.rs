@@ -5,40 +5,96 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use conduit_actor::Seat;
 use conduit_link::{
     Answer, Answerer, Delivery, FromHub, FromStore, Link, Mail, Message as Wire, Receiver, Replay,
 };
+use conduit_protocol::Rendered;
 use tracing::debug;
 use uuid::Uuid;
 
+use crate::bridge::Bridge;
 use crate::interest::Interest;
+use crate::outbox::TaskNews;
 use crate::resume::{Holder, Wish};
 use crate::streams::{self, Heard};
+use crate::tasks::{self, Executor};
 use crate::{cancellation, sessions};
 
-/// Hands what the store says to the sessions.
-pub(crate) fn store_receiver(keeper: Seat<sessions::Message>) -> Receiver {
-    Arc::new(move |_link, delivery| {
-        let message = match delivery {
+/// Who hears what the store says; cheap to clone.
+#[derive(Clone, Debug)]
+pub(crate) struct StoreEars {
+    pub(crate) keeper: Seat<sessions::Message>,
+    pub(crate) foreman: Seat<tasks::Message>,
+    pub(crate) streams: Seat<streams::Message>,
+    pub(crate) executor: Executor,
+}
+
+impl StoreEars {
+    /// Hands over each thing to whom it concerns. Runs on the link thread.
+    pub(crate) fn receiver(self) -> Receiver {
+        Arc::new(move |_link, delivery| match delivery {
             Delivery::Call(incoming, answerer) => {
-                let Wire::FromStore(question) = incoming.message else {
-                    return;
-                };
-                let FromStore::ForgetSessions { ids, ended } = question;
-                sessions::Message::Forget {
-                    ids,
-                    ended,
-                    answerer,
+                if let Wire::FromStore(question) = incoming.message {
+                    self.take(question, answerer);
                 }
             }
-            Delivery::Down(_reason) => sessions::Message::StoreLost,
-            Delivery::Up(_) | Delivery::Event(_) => return,
-        };
-        if keeper.cast(message).is_err() {
+            Delivery::Up(_) => self.is_back(),
+            Delivery::Down(_reason) => self.tell_keeper(sessions::Message::StoreLost),
+            Delivery::Event(_) => {}
+        })
+    }
+
+    /// Takes what a store in this process says. It keeps no sessions.
+    pub(crate) fn hear(&self, question: FromStore) {
+        match question {
+            FromStore::StopTasks { ids } => self.executor.end(&ids),
+            FromStore::TasksReady => self.tell_foreman(tasks::Message::Ready),
+            FromStore::TasksChanged { ids } => self.tasks_moved(ids),
+            FromStore::ForgetSessions { .. } => {}
+        }
+    }
+
+    fn take(&self, question: FromStore, answerer: Answerer) {
+        if let FromStore::ForgetSessions { ids, ended } = question {
+            return self.tell_keeper(sessions::Message::Forget {
+                ids,
+                ended,
+                answerer,
+            });
+        }
+        self.hear(question);
+        answerer.answer(Answer::Done);
+    }
+
+    /// While it was away, anything may have happened to tasks.
+    fn is_back(&self) {
+        self.tell_foreman(tasks::Message::StoreBack);
+        self.tasks_moved(Vec::new());
+    }
+
+    fn tasks_moved(&self, ids: Vec<Uuid>) {
+        if self
+            .streams
+            .cast(streams::Message::TasksMoved { ids })
+            .is_err()
+        {
+            debug!("streams are restarting, nobody is told of tasks");
+        }
+    }
+
+    fn tell_foreman(&self, message: tasks::Message) {
+        if self.foreman.cast(message).is_err() {
+            debug!("the foreman is restarting, it begins anew");
+        }
+    }
+
+    fn tell_keeper(&self, message: sessions::Message) {
+        if self.keeper.cast(message).is_err() {
             debug!("sessions are restarting, the store asks again");
         }
-    })
+    }
 }
 
 /// Who hears what hubs say.
@@ -46,6 +102,7 @@ pub(crate) struct Ears {
     pub(crate) sweeper: Seat<cancellation::Message>,
     pub(crate) streams: Seat<streams::Message>,
     pub(crate) interest: Interest,
+    pub(crate) bridge: Bridge,
     pub(crate) holder: Holder,
 }
 
@@ -97,6 +154,33 @@ impl Ears {
                     return answerer.answer(Answer::Receipt { taken: false });
                 };
                 return self.tell_streams(streams::Message::NotElsewhere { session, answerer });
+            }
+            Mail::TaskStatus {
+                session,
+                task,
+                version,
+                notification,
+            } => {
+                let Ok(session) = Uuid::try_parse(&session) else {
+                    return answerer.answer(Answer::Receipt { taken: false });
+                };
+                let notification: Rendered = Bytes::from(notification.into_vec()).into();
+                return self.tell_streams(streams::Message::TaskStatus {
+                    session,
+                    task,
+                    news: TaskNews::status(version, notification),
+                    answerer: Some(answerer),
+                });
+            }
+            Mail::Response {
+                session,
+                question,
+                json,
+                is_error,
+            } => {
+                let json = json.into_vec();
+                let taken = self.bridge.take_mail(&session, question, json, is_error);
+                return answerer.answer(Answer::Receipt { taken });
             }
             Mail::Find { scope, request_id } => cancellation::Message::RemoteFind {
                 scope,

@@ -120,14 +120,18 @@ pub struct MessageReply {
 }
 
 impl MessageReply {
-    /// Makes an answer without a session.
+    /// Makes an answer without a session. One that asks for another try says when (R34).
     #[must_use]
     pub const fn new(status: u16, message: Rendered) -> Self {
         Self {
             status,
             message,
             session: None,
-            retry_after: None,
+            retry_after: if matches!(status, 429 | 503) {
+                Some(1)
+            } else {
+                None
+            },
         }
     }
 }

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use conduit_actor::{Seat, SpawnFailed, Tree, TreeOptions};
-use conduit_link::{Links, ShardMap, Slot};
+use conduit_auth::Sealer;
+use conduit_link::{FromStore, Links, ShardMap, Slot, TaskQuestion};
 use conduit_protocol::{Message, WireError, parse, peek_id};
 use conduit_server::Changes;
 use conduit_telemetry::{RefusedReason, StreamKind, Telemetry};
@@ -17,10 +18,11 @@ use tracing::{debug, info};
 use uuid::Uuid;
 
 use crate::admission::{Admission, Admitted};
+use crate::bridge::Bridge;
 use crate::call;
 use crate::cancellation::{self, AddressScope, Registry, Sweeper};
 use crate::dispatcher::{self, Dispatcher};
-use crate::ears::{Ears, store_receiver};
+use crate::ears::{Ears, StoreEars};
 use crate::exchange::{Dispatch, Head, MessageReply, Reply};
 use crate::hosted::Hosted;
 use crate::interest::Interest;
@@ -30,7 +32,9 @@ use crate::publish::Publisher;
 use crate::replays::Replays;
 use crate::resume::Holder;
 use crate::sessions::{self, Keeper, Sessions};
+use crate::store::{LocalStore, StoreDoor};
 use crate::streams::{self, Streams};
+use crate::tasks::{self, Executor, Foreman, Waiting, Watch};
 use crate::watchdog::{self, Mark};
 use crate::workers::{self, Workers};
 use crate::{live, route};
@@ -71,6 +75,14 @@ pub struct Options {
     pub cancelled_per_scope: usize,
     /// How long a cancel may look for its call at other gateways.
     pub mail_deadline: Duration,
+    /// The most rounds in which one request asks its client for input.
+    pub input_rounds: u32,
+    /// Whether the clients of legacy sessions are asked on the stream of the call (R6).
+    pub bridge_input: bool,
+    /// How long such a client may take to answer.
+    pub bridge_patience: Duration,
+    /// What holds for tasks.
+    pub tasks: tasks::Options,
 }
 
 /// Answers requests; cheap to clone.
@@ -79,6 +91,7 @@ pub struct Gateway {
     shared: Arc<Shared>,
     dispatcher: Seat<dispatcher::Message>,
     tree: Arc<Tree>,
+    store_ears: StoreEars,
     /// Ticks and watchdog; they end with the last clone.
     _background: Arc<Vec<AbortOnDropHandle<()>>>,
 }
@@ -90,11 +103,21 @@ pub(crate) struct Shared {
     pub(crate) hosted: Vec<Arc<Hosted>>,
     pub(crate) telemetry: Telemetry,
     pub(crate) registry: Registry,
+    pub(crate) store: StoreDoor,
     pub(crate) sessions: Sessions,
     pub(crate) post: PostOffice,
+    pub(crate) publisher: Publisher,
+    /// The work of tasks that is done here.
+    pub(crate) executor: Executor,
+    /// The requests that wait for a task to end.
+    pub(crate) waiting: Waiting,
+    /// Seals what modern clients carry from round to round.
+    pub(crate) sealer: Sealer,
+    /// What legacy clients are asked.
+    pub(crate) bridge: Bridge,
     pub(crate) streams: Seat<streams::Message>,
     pub(crate) replays: Replays,
-    interest: Interest,
+    pub(crate) interest: Interest,
     pub(crate) workers: Arc<Workers>,
     pub(crate) mark: Arc<Mark>,
     /// Answers that take time; each holds its place in the admission.
@@ -151,7 +174,9 @@ impl Gateway {
     /// Starts the actors of a gateway on the current runtime.
     ///
     /// Links to the store and to the hubs open by themselves. Without `links` there
-    /// are no sessions but that of a pipe, and no other gateways.
+    /// are no sessions but that of a pipe, and no other gateways; tasks are then in the
+    /// `local` store, whose words go to [`hear_store`](Self::hear_store). Every gateway that shall
+    /// go on with what this one has begun needs the keys of its `sealer`.
     ///
     /// # Errors
     ///
@@ -163,24 +188,49 @@ impl Gateway {
     pub async fn start(
         options: Options,
         hosted: Vec<Hosted>,
+        sealer: Sealer,
         links: Option<&Links>,
+        local: Option<Arc<dyn LocalStore>>,
         telemetry: &Telemetry,
     ) -> Result<Self, StartError> {
         let keeper = Seat::new("sessions");
         let streams = Seat::new("streams");
         let sweeper = Seat::new("cancellation");
         let dispatcher = Seat::new("dispatcher");
-        let store = links.map(|links| links.connect(Slot::STORE, store_receiver(keeper.clone())));
+        let foreman = Seat::new("tasks");
+        let executor = Executor::new(foreman.clone(), telemetry.tasks_running().clone());
+        let store_ears = StoreEars {
+            keeper: keeper.clone(),
+            foreman: foreman.clone(),
+            streams: streams.clone(),
+            executor: executor.clone(),
+        };
+        let store = links.map(|links| links.connect(Slot::STORE, store_ears.clone().receiver()));
+        let store = StoreDoor::new(store, local);
         let interest = Interest::new(links.is_some(), telemetry.topics().clone());
         let replays = Replays::new(options.index);
         let tasks = TaskTracker::new();
+        let bridge = Bridge::default();
         let ears = Ears {
             sweeper: sweeper.clone(),
             streams: streams.clone(),
             interest: interest.clone(),
+            bridge: bridge.clone(),
             holder: Holder::new(replays.clone(), tasks.clone()),
         };
+        let post = PostOffice::new(links.cloned(), ears.receiver(), options.mail_deadline);
         let shared = Arc::new(Shared {
+            publisher: Publisher::new(
+                post.clone(),
+                streams.clone(),
+                telemetry.clone(),
+                tasks.clone(),
+            ),
+            executor,
+            waiting: Waiting::default(),
+            store: store.clone(),
+            sealer,
+            bridge,
             streams: streams.clone(),
             replays,
             interest: interest.clone(),
@@ -201,7 +251,7 @@ impl Gateway {
                 options.sessions_cached,
                 telemetry.sessions_cached().clone(),
             ),
-            post: PostOffice::new(links.cloned(), ears.receiver(), options.mail_deadline),
+            post,
             workers: start_workers(&options, telemetry)?,
             mark: Mark::new(),
             admission: Admission::new(
@@ -214,14 +264,16 @@ impl Gateway {
             dispatcher: &dispatcher,
             sweeper: &sweeper,
             keeper: &keeper,
+            foreman: &foreman,
         };
         let tree = start_actors(&shared, &interest, seats).await?;
-        let background = background(&shared, sweeper, interest);
+        let background = background(&shared, sweeper, foreman, interest);
         publish_changes(&shared);
         Ok(Self {
             shared,
             dispatcher,
             tree: Arc::new(tree),
+            store_ears,
             _background: Arc::new(background),
         })
     }
@@ -238,7 +290,7 @@ impl Gateway {
     pub async fn submit(&self, head: Head, body: Bytes) -> Reply {
         let call = match self.shared.admission.admit() {
             Some(call) => call,
-            None if is_discover(&body) => self.shared.admission.admit_exempt(),
+            None if is_always_let_in(&body) => self.shared.admission.admit_exempt(),
             None => {
                 return self.refuse(&body, RefusedReason::Overload, "the server is busy");
             }
@@ -332,10 +384,20 @@ impl Gateway {
         }
     }
 
+    /// Waits for nothing any more that legacy clients were asked: they cannot answer.
+    pub fn end_questions(&self) {
+        self.shared.bridge.close();
+    }
+
     /// Takes the newest map of the hub's shards.
     pub fn take_shard_map(&self, map: ShardMap) {
         self.shared.post.take_map(map);
         self.shared.interest.moved();
+    }
+
+    /// Takes what the local store says by itself. Never waits.
+    pub fn hear_store(&self, message: FromStore) {
+        self.store_ears.hear(message);
     }
 
     /// Waits until an actor has failed more often than it may; the process has to
@@ -348,26 +410,73 @@ impl Gateway {
         self.tree.failed().await
     }
 
-    /// Lets calls finish within `grace` and stops the others, each with an answer
-    /// (R43). Session streams end. The transport has stopped taking messages.
+    /// Lets calls and the work of tasks finish within `grace` and stops the others; each
+    /// call has an answer (R43), and work is given back to the store. Session streams
+    /// end. The transport has stopped taking messages.
     ///
     /// # Cancel safety
     ///
     /// Dropping the future leaves calls running; drain again to stop them.
     pub async fn drain(&self, grace: Duration) -> Drained {
+        let Shared {
+            registry,
+            executor,
+            store,
+            ..
+        } = &*self.shared;
         self.end_streams();
-        let idle = self.shared.admission.idle();
-        if timeout(grace, idle).await.is_ok() {
+        executor.close();
+        if !store.is_shared() {
+            // Its tasks end with this process.
+            executor.stop_all();
+        }
+        if timeout(grace, self.idle()).await.is_ok() {
             return Drained { stopped: 0 };
         }
-        let cancelled = self.shared.registry.cancel_all();
-        info!(cancelled, "grace is over, stopping calls");
-        let idle = self.shared.admission.idle();
-        if timeout(LAST_WORDS, idle).await.is_ok() {
+        let cancelled = registry.cancel_all();
+        let tasks = executor.stop_all();
+        info!(cancelled, tasks, "grace is over, stopping calls and tasks");
+        if timeout(LAST_WORDS, self.idle()).await.is_ok() {
             return Drained { stopped: cancelled };
         }
-        self.shared.registry.answer_all(&call::shutting_down());
+        registry.answer_all(&call::shutting_down());
+        self.give_back().await;
         Drained { stopped: cancelled }
+    }
+
+    /// Waits until no call is inside, and no work of a task is done.
+    async fn idle(&self) {
+        tokio::join!(self.shared.admission.idle(), self.shared.executor.idle());
+    }
+
+    /// Gives the work back that does not end.
+    async fn give_back(&self) {
+        let held = self.shared.executor.left();
+        if held.is_empty() {
+            return;
+        }
+        let release = TaskQuestion::Release { held };
+        let patience = self.shared.options.store_patience;
+        if self
+            .shared
+            .store
+            .ask_of_tasks(release, patience)
+            .await
+            .is_err()
+        {
+            debug!("tasks are not given back, their leases run out");
+        }
+    }
+
+    /// Ends an actor, as a failure would.
+    #[cfg(test)]
+    pub(crate) fn kill(&self, actor: &str) {
+        self.tree.kill(actor);
+    }
+
+    #[cfg(test)]
+    pub(crate) const fn shared(&self) -> &Arc<Shared> {
+        &self.shared
     }
 
     fn refuse(&self, body: &[u8], reason: RefusedReason, text: &str) -> Reply {
@@ -404,9 +513,15 @@ fn lost(body: &[u8]) -> Reply {
     Reply::Message(MessageReply::new(200, message))
 }
 
-/// R42: any refusal of this one makes real clients fall back to another era.
-fn is_discover(body: &[u8]) -> bool {
-    matches!(parse(body), Ok(Message::Request(request)) if request.method == "server/discover")
+/// R42: any refusal of `server/discover` makes real clients fall back to another era.
+/// Responses and notifications are what calls inside wait for, or what ends them; there
+/// are no more of them at once than connections.
+fn is_always_let_in(body: &[u8]) -> bool {
+    match parse(body) {
+        Ok(Message::Request(request)) => request.method == "server/discover",
+        Ok(Message::Response(_) | Message::Notification(_)) => true,
+        Err(_) => false,
+    }
 }
 
 fn start_workers(options: &Options, telemetry: &Telemetry) -> Result<Arc<Workers>, StartError> {
@@ -423,6 +538,7 @@ struct Seats<'a> {
     dispatcher: &'a Seat<dispatcher::Message>,
     sweeper: &'a Seat<cancellation::Message>,
     keeper: &'a Seat<sessions::Message>,
+    foreman: &'a Seat<tasks::Message>,
 }
 
 async fn start_actors(
@@ -439,11 +555,21 @@ async fn start_actors(
         .await
         .map_err(|source| StartError::Telemetry { source })?;
     let (seat, interest) = (shared.streams.clone(), interest.clone());
+    let watch = Watch {
+        store: shared.store.clone(),
+        patience: shared.options.store_patience,
+        tracker: shared.tasks.clone(),
+        waiting: shared.waiting.clone(),
+    };
     tree.start_at(&shared.streams, move || {
-        Streams::new(seat.clone(), interest.clone())
+        Streams::new(seat.clone(), interest.clone(), watch.clone())
     })
     .await
     .map_err(actors_failed)?;
+    let all = Arc::clone(shared);
+    tree.start_at(seats.foreman, move || Foreman::new(Arc::clone(&all)))
+        .await
+        .map_err(actors_failed)?;
     let all = Arc::clone(shared);
     tree.start_at(seats.keeper, move || Keeper::new(Arc::clone(&all)))
         .await
@@ -461,14 +587,8 @@ async fn start_actors(
 
 /// Lets every server tell of its changes.
 fn publish_changes(shared: &Arc<Shared>) {
-    let publisher = Publisher::new(
-        shared.post.clone(),
-        shared.streams.clone(),
-        shared.telemetry.clone(),
-        shared.tasks.clone(),
-    );
     for hosted in &shared.hosted {
-        let publish = publisher.of_server(Arc::clone(&hosted.name));
+        let publish = shared.publisher.of_server(Arc::clone(&hosted.name));
         hosted.attach(Changes::new(Arc::new(publish)));
     }
 }
@@ -480,6 +600,7 @@ fn actors_failed(source: SpawnFailed) -> StartError {
 fn background(
     shared: &Arc<Shared>,
     sweeper: Seat<cancellation::Message>,
+    foreman: Seat<tasks::Message>,
     interest: Interest,
 ) -> Vec<AbortOnDropHandle<()>> {
     let tasks = &shared.tasks;
@@ -495,6 +616,9 @@ fn background(
             }
             if sweeper.depth() == 0 && sweeper.cast(cancellation::Message::Sweep).is_err() {
                 debug!("no sweep: the actor is restarting");
+            }
+            if foreman.depth() == 0 && foreman.cast(tasks::Message::Tick).is_err() {
+                debug!("no tick: the foreman is restarting");
             }
         }
     };
@@ -520,6 +644,11 @@ fn background(
 }
 
 impl Shared {
+    /// Whether any server has tasks.
+    pub(crate) fn has_tasks(&self) -> bool {
+        self.hosted.iter().any(|hosted| hosted.offered.tasks)
+    }
+
     /// Finds a server by its name.
     pub(crate) fn hosted_of(&self, name: &str) -> Option<&Arc<Hosted>> {
         self.hosted.iter().find(|hosted| *hosted.name == *name)
@@ -527,4 +656,4 @@ impl Shared {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -8,12 +8,13 @@ use std::time::Duration;
 
 use conduit_link::{Subject, Topic};
 use conduit_protocol::{
-    Era, Face, Filter, Gate, Listed, Method, Page, Prompt, Rendered, RequestId, Resource,
-    ResourceTemplate, ServerCapabilities, Tool,
+    Dialect, Era, Face, Filter, Gate, Listed, Method, Page, Prompt, Rendered, RequestId, Resource,
+    ResourceTemplate, ServerCapabilities, TaskSupport, Tool,
 };
 use conduit_server::{CacheHints, Catalog, Changes, Listing, Server, ToolEntry};
 use conduit_telemetry::{ServerMetrics, Telemetry};
 use parking_lot::RwLock;
+use uuid::Uuid;
 
 use crate::watchdog::Named;
 
@@ -75,6 +76,8 @@ struct Pages<T> {
     fingerprint: u64,
     modern: Vec<Page<T>>,
     legacy: Vec<Page<T>>,
+    /// For sessions that may know of tasks, where that makes a difference (R10).
+    legacy_with_tasks: Option<Vec<Page<T>>>,
 }
 
 impl Hosted {
@@ -86,15 +89,12 @@ impl Hosted {
         let implementation = server.implementation();
         let name: Arc<str> = implementation.name.as_str().into();
         let declared = server.capabilities();
-        let offered = server.offers().overlay(declared);
-        let face = Face::new(
-            implementation,
-            &offered,
-            server.instructions(),
-            CacheHints::default(),
-        );
+        let mut offered = server.offers().overlay(declared);
+        // There is no store for them unless somebody says so.
+        offered.tasks = false;
+        let face = face_of(&*server, &offered);
         let catalog = server.catalog();
-        let shown = Shown::of(&catalog, &name, &face);
+        let shown = Shown::of(&catalog, &name, &face, offered.tasks);
         let metrics = telemetry.register_server(&name, &tool_names(&catalog));
         let named = |method: Method| {
             let named = Named {
@@ -118,6 +118,21 @@ impl Hosted {
             offered,
             shown: RwLock::new(Arc::new(shown)),
             server,
+        }
+    }
+
+    /// Lets calls become tasks, if the server has any that can (R39).
+    #[must_use]
+    pub fn with_tasks(self, enabled: bool) -> Self {
+        let mut offered = self.server.offers().overlay(self.server.capabilities());
+        offered.tasks &= enabled;
+        let face = face_of(&*self.server, &offered);
+        let shown = Shown::of(&self.server.catalog(), &self.name, &face, offered.tasks);
+        Self {
+            face,
+            offered,
+            shown: RwLock::new(Arc::new(shown)),
+            ..self
         }
     }
 
@@ -149,7 +164,8 @@ impl Hosted {
                 return Arc::clone(&shown);
             }
         }
-        let shown = Arc::new(Shown::of(&catalog, &self.name, &self.face));
+        let tasks = self.offered.tasks;
+        let shown = Arc::new(Shown::of(&catalog, &self.name, &self.face, tasks));
         self.metrics.set_tools(&tool_names(&catalog));
         *self.shown.write() = Arc::clone(&shown);
         shown
@@ -175,8 +191,11 @@ impl Hosted {
             .into_iter()
             .filter_map(|(wanted, subject)| wanted.then_some(subject));
         let uris = filter.resource_uris.iter().cloned().map(Subject::Resource);
+        let tasks = filter.task_ids.iter().flatten();
+        let tasks = tasks.filter_map(|id| Uuid::try_parse(id).ok().map(Subject::Task));
         lists
             .chain(uris)
+            .chain(tasks)
             .map(|subject| Topic {
                 server: self.name.to_string(),
                 subject,
@@ -199,7 +218,7 @@ impl Hosted {
 
     /// Whether a server that declares nothing has an empty answer (R9).
     fn answers_nothing(&self, gate: Gate) -> bool {
-        !self.declares && !matches!(gate, Gate::ResourceSubscriptions)
+        !self.declares && !matches!(gate, Gate::ResourceSubscriptions | Gate::Tasks)
     }
 }
 
@@ -214,19 +233,20 @@ impl Shown {
     pub(crate) fn page(
         &self,
         list: List,
-        era: Era,
+        dialect: Dialect,
         cursor: Option<&str>,
         id: &RequestId,
     ) -> Option<Rendered> {
         match list {
-            List::Tools => self.tool_pages.respond(era, cursor, id),
-            List::Resources => self.resource_pages.respond(era, cursor, id),
-            List::Templates => self.template_pages.respond(era, cursor, id),
-            List::Prompts => self.prompt_pages.respond(era, cursor, id),
+            List::Tools => self.tool_pages.respond(dialect, cursor, id),
+            List::Resources => self.resource_pages.respond(dialect, cursor, id),
+            List::Templates => self.template_pages.respond(dialect, cursor, id),
+            List::Prompts => self.prompt_pages.respond(dialect, cursor, id),
         }
     }
 
-    fn of(catalog: &Catalog, server: &Arc<str>, face: &Face) -> Self {
+    /// `tasks` says whether calls can become tasks.
+    fn of(catalog: &Catalog, server: &Arc<str>, face: &Face, tasks: bool) -> Self {
         let entries = catalog.entries();
         let listings = &entries.listings;
         let tools = entries.tools.iter().map(|entry| {
@@ -242,7 +262,11 @@ impl Shown {
         });
         let shown = entries.tools.iter().map(|one| &one.definition);
         let shown: Vec<_> = shown.map(|tool| (tool.name.as_str(), tool)).collect();
-        let tool_pages = Pages::render(&shown, listings.tools, face);
+        let mut tool_pages = Pages::render(&shown, listings.tools, face);
+        let can_be_task = |(_, tool): &(&str, &Tool)| tool.task_support != TaskSupport::Forbidden;
+        if tasks && shown.iter().any(can_be_task) {
+            tool_pages.add_tasks(&shown, listings.tools, face);
+        }
         let shown = entries.resources.iter().map(|one| &one.definition);
         let shown: Vec<_> = shown.map(|one| (one.uri.as_str(), one)).collect();
         let resource_pages = Pages::render(&shown, listings.resources, face);
@@ -263,6 +287,15 @@ impl Shown {
     }
 }
 
+fn face_of(server: &dyn Server, offered: &ServerCapabilities) -> Face {
+    Face::new(
+        server.implementation(),
+        offered,
+        server.instructions(),
+        CacheHints::default(),
+    )
+}
+
 fn tool_names(catalog: &Catalog) -> Vec<&str> {
     let tools = catalog.entries().tools.iter();
     tools.map(|tool| tool.definition.name.as_str()).collect()
@@ -275,32 +308,51 @@ impl<T: Listed> Pages<T> {
         T::LIST.hash(&mut hasher);
         items.iter().for_each(|(key, _)| key.hash(&mut hasher));
         let fingerprint = hasher.finish();
-        let render = |era| {
-            let size = listing.page.get();
-            let pages = items.len().div_ceil(size).max(1);
-            (0..pages)
-                .map(|page| {
-                    let shown = items.iter().map(|(_, item)| *item);
-                    let shown = shown.skip(page * size).take(size);
-                    let next = (page + 1 < pages).then(|| cursor_of(fingerprint, page + 1));
-                    Page::render(era, shown, next.as_deref(), listing.cache, face)
-                })
-                .collect()
-        };
+        let render = |dialect| Self::render_in(dialect, items, listing, fingerprint, face);
         Self {
             fingerprint,
-            modern: render(Era::Modern),
-            legacy: render(Era::Legacy),
+            modern: render(Dialect::Modern),
+            legacy: render(Dialect::Legacy),
+            legacy_with_tasks: None,
         }
     }
 
-    fn respond(&self, era: Era, cursor: Option<&str>, id: &RequestId) -> Option<Rendered> {
-        let pages = match era {
-            Era::Modern => &self.modern,
-            Era::Legacy => &self.legacy,
+    fn render_in(
+        dialect: Dialect,
+        items: &[(&str, &T)],
+        listing: Listing,
+        fingerprint: u64,
+        face: &Face,
+    ) -> Vec<Page<T>> {
+        let size = listing.page.get();
+        let pages = items.len().div_ceil(size).max(1);
+        (0..pages)
+            .map(|page| {
+                let shown = items.iter().map(|(_, item)| *item);
+                let shown = shown.skip(page * size).take(size);
+                let next = (page + 1 < pages).then(|| cursor_of(fingerprint, page + 1));
+                Page::render_for(dialect, shown, next.as_deref(), listing.cache, face)
+            })
+            .collect()
+    }
+
+    fn respond(&self, dialect: Dialect, cursor: Option<&str>, id: &RequestId) -> Option<Rendered> {
+        let pages = match dialect {
+            Dialect::Modern => &self.modern,
+            Dialect::Legacy => &self.legacy,
+            Dialect::LegacyWithTasks => self.legacy_with_tasks.as_ref().unwrap_or(&self.legacy),
         };
         let page = cursor.map_or(Some(0), |cursor| page_of(self.fingerprint, cursor))?;
         Some(pages.get(page)?.respond(id))
+    }
+}
+
+impl Pages<Tool> {
+    /// Renders the same tools once more, with what their calls can become.
+    fn add_tasks(&mut self, items: &[(&str, &Tool)], listing: Listing, face: &Face) {
+        let dialect = Dialect::LegacyWithTasks;
+        let pages = Self::render_in(dialect, items, listing, self.fingerprint, face);
+        self.legacy_with_tasks = Some(pages);
     }
 }
 

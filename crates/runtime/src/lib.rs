@@ -15,6 +15,7 @@
 //! | `cancellation` | the sweep; the map outlives it | nothing is lost |
 //! | `sessions` | touches not yet sent; the cache outlives it | touches since the last batch |
 //! | `streams` | open session streams | they end, clients open them again |
+//! | `tasks` | which question to the store is on its way; the ledger outlives it | nothing is lost |
 //!
 //! The order of the end: stop admitting, let calls finish within their grace, stop
 //! what is left with an answer, end the streams, stop the actors.
@@ -22,6 +23,7 @@
 //! Not here: HTTP, pipes, sockets, and what a message looks like on the wire.
 
 mod admission;
+mod bridge;
 mod call;
 mod cancellation;
 mod dispatcher;
@@ -39,9 +41,12 @@ mod publish;
 mod replays;
 mod responder;
 mod resume;
+mod rounds;
 mod route;
 mod sessions;
+mod store;
 mod streams;
+mod tasks;
 mod watchdog;
 mod workers;
 
@@ -52,3 +57,5 @@ pub use self::gateway::{Drained, Gateway, Options, SessionError, StartError};
 pub use self::hosted::Hosted;
 pub use self::outbox::Events;
 pub use self::sessions::session_id;
+pub use self::store::LocalStore;
+pub use self::tasks::Options as TaskOptions;

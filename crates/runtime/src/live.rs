@@ -124,6 +124,7 @@ pub(crate) async fn open(
         session: Some(id),
         opened,
         topics: hosted.session_topics(&session.subscriptions),
+        asker: None,
         missed,
         end: End::Finish(None),
     };
@@ -188,6 +189,7 @@ pub(crate) async fn attach_pipe(
         session: Some(session.id),
         opened: now(),
         topics: hosted.session_topics(&session.subscriptions),
+        asker: None,
         missed: false,
         end: End::GoOn,
     };

@@ -23,7 +23,7 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
-pub(crate) use self::pending::Pending;
+pub(crate) use self::pending::{Change, Overflow, Pending, TaskNews};
 pub(crate) use self::queue::Kind;
 use self::queue::{Next, Queue};
 use crate::admission::Admitted;
@@ -97,8 +97,18 @@ impl Outbox {
         self.write(|queue| queue.pending.add(topic));
     }
 
+    /// Adds the state of a task, in place of an older one.
+    pub(crate) fn task(&self, topic: &Arc<Topic>, news: TaskNews) -> Result<(), Overflow> {
+        self.write(|queue| queue.pending.add_task(topic, news))
+    }
+
+    /// Whether the states of tasks that nobody has read leave no room for more.
+    pub(crate) fn is_full_of_tasks(&self) -> bool {
+        self.inner.lock().queue.pending.is_full()
+    }
+
     /// Takes the changes out that nobody has read.
-    pub(crate) fn take_changes(&self) -> Vec<Arc<Topic>> {
+    pub(crate) fn take_changes(&self) -> Vec<Change> {
         self.write(|queue| queue.pending.take_all())
     }
 

@@ -18,6 +18,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{debug, error};
+use uuid::Uuid;
 
 use crate::mail::{PostOffice, millis};
 use crate::streams;
@@ -82,6 +83,14 @@ impl Publisher {
             publisher: self.clone(),
             server,
         }
+    }
+
+    /// Publishes that a task of a server has changed.
+    pub(crate) fn publish_task(&self, server: &str, task: Uuid) -> Published {
+        self.publish(Topic {
+            server: server.to_owned(),
+            subject: Subject::Task(task),
+        })
     }
 
     fn publish(&self, topic: Topic) -> Published {

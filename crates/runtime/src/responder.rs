@@ -133,6 +133,12 @@ impl Responder {
         }
     }
 
+    /// Asks the client something ahead of the response: what is asked is never dropped.
+    pub(crate) fn ask(&self, request: Rendered) {
+        // Whether it arrives is known by its answer.
+        self.notify(Kind::Request, request);
+    }
+
     /// Lets the client go until later, if it can come back.
     fn close(&self, retry: Duration) {
         if self.comeback.is_some()
@@ -246,8 +252,8 @@ impl Emit for Emitter {
                 self.responder.close(retry);
                 0
             }
-            // What this runtime does not know, it cannot say.
-            _ => 1,
+            // A call has no status, and what this runtime does not know, it cannot say.
+            Emission::Status { .. } | _ => 1,
         };
         if dropped > 0 {
             self.telemetry.lost(LostKind::Notification, dropped);

@@ -13,6 +13,7 @@ mod notice;
 mod request;
 mod session;
 mod state;
+mod task;
 
 use std::sync::Arc;
 
@@ -46,7 +47,9 @@ pub(crate) fn take(shared: &Arc<Shared>, dispatch: Dispatch, session: Session) {
             let message = error(malformed.id.as_ref(), &malformed.error);
             answer::send(dispatch.reply, status, message);
         }
-        Ok(Message::Response) => notice::take_response(shared, dispatch, session),
+        Ok(Message::Response(response)) => {
+            notice::take_response(shared, dispatch, &response, session);
+        }
         Ok(Message::Notification(notification)) => {
             notice::take(shared, dispatch, &notification, session);
         }

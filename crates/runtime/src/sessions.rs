@@ -14,18 +14,16 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use conduit_actor::{Actor, Failure};
-use conduit_link::{
-    Answer, Answerer, CallError, Lane, Link, Message as Wire, Refusal, SessionRecord, ToStore,
-};
+use conduit_link::{Answer, Answerer, Refusal, SessionRecord, ToStore};
 use conduit_protocol::limits::SUBSCRIPTION_ENTRIES;
 use conduit_protocol::{ClientCapabilities, LogLevel, newest_legacy};
 use conduit_telemetry::Gauge;
 use parking_lot::RwLock;
 use serde_json::value::RawValue;
-use tokio::time::Instant;
 use tracing::debug;
 use uuid::Uuid;
 
+use crate::store::{Answered, StoreDoor};
 use crate::{gateway, live, streams};
 
 /// A session as requests see it; immutable but for its touch.
@@ -138,8 +136,8 @@ pub(crate) enum Error {
 
 #[derive(Debug)]
 struct Shared {
-    /// None in a process without peers, which has no sessions but its pipe.
-    store: Option<Link>,
+    /// A process without peers has no sessions but its pipe.
+    store: StoreDoor,
     deadline: Duration,
     most: usize,
     cached: RwLock<HashMap<Uuid, Arc<Session>>>,
@@ -151,7 +149,7 @@ struct Shared {
 
 impl Sessions {
     /// `most` bounds the cache; `deadline` how long the store may take.
-    pub(crate) fn new(store: Option<Link>, deadline: Duration, most: usize, gauge: Gauge) -> Self {
+    pub(crate) fn new(store: StoreDoor, deadline: Duration, most: usize, gauge: Gauge) -> Self {
         Self {
             shared: Arc::new(Shared {
                 store,
@@ -166,7 +164,7 @@ impl Sessions {
 
     /// Whether there can be sessions at all.
     pub(crate) fn are_kept(&self) -> bool {
-        self.shared.store.is_some()
+        self.shared.store.is_shared()
     }
 
     /// Returns a session that is in the cache.
@@ -206,7 +204,7 @@ impl Sessions {
     /// Ends a session; every live gateway has forgotten it when this returns.
     /// Returns whether there was one.
     pub(crate) async fn end(&self, id: Uuid) -> Result<bool, Error> {
-        let (answer, again) = self.ask_again(ToStore::EndSession { id }).await?;
+        let Answered { answer, again } = self.ask_again(ToStore::EndSession { id }).await?;
         // What the first question has ended, the second does not find.
         Ok(again || session_of(answer)?.is_some())
     }
@@ -300,44 +298,23 @@ impl Sessions {
     }
 
     async fn ask(&self, question: ToStore) -> Result<Answer, Error> {
-        self.ask_again(question)
-            .await
-            .map(|(answer, _again)| answer)
+        let answered = self.ask_again(question).await?;
+        Ok(answered.answer)
     }
 
-    /// Asks until there is an answer or the time is up: a store that dies over a
-    /// question is asked again when it is back. Every question may be asked twice.
-    /// Returns whether it was.
-    async fn ask_again(&self, question: ToStore) -> Result<(Answer, bool), Error> {
+    /// Asks until there is an answer or the time is up, and says whether it had to ask
+    /// again.
+    async fn ask_again(&self, question: ToStore) -> Result<Answered, Error> {
         let Shared {
             store, deadline, ..
         } = &*self.shared;
-        let Some(store) = store else {
+        if !store.is_shared() {
             return Err(Error::Unavailable);
-        };
-        let until = Instant::now() + *deadline;
-        let mut again = false;
-        loop {
-            let left = until.saturating_duration_since(Instant::now());
-            let question = Wire::ToStore(question.clone());
-            match store.call(Lane::Data, question, left).await {
-                // A store that is ending has answered nothing yet.
-                Ok(Answer::Refused(Refusal::NotNow)) if !left.is_zero() => {
-                    tokio::time::sleep(AGAIN.min(left)).await;
-                }
-                Ok(answer) => return Ok((answer, again)),
-                Err(CallError::Broken) if !left.is_zero() => again = true,
-                Err(error) => {
-                    debug!(%error, "no answer from the store");
-                    return Err(Error::Unavailable);
-                }
-            }
         }
+        let answered = store.ask_again(question, *deadline).await;
+        answered.map_err(|_unanswered| Error::Unavailable)
     }
 }
-
-/// Between two questions to a store that is not ready.
-const AGAIN: Duration = Duration::from_millis(20);
 
 fn session_of(answer: Answer) -> Result<Option<Arc<Session>>, Error> {
     let Answer::Session(record) = answer else {
@@ -420,6 +397,7 @@ impl Keeper {
             return;
         }
         shared.replays.forget(&ids);
+        shared.bridge.end(&ids);
         let end = streams::Message::EndSessions { ids };
         if shared.streams.cast(end).is_err() {
             debug!("no streams to end");

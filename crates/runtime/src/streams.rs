@@ -10,21 +10,29 @@
 //! again, changes are held for as long as that is believed: should that gateway die, the
 //! newest stream here gets them.
 //!
+//! Of a task a stream is told what it is now, not just that it has changed. So the store
+//! is asked before the change counts as noted; what may have been missed is looked up
+//! (`tasks/watch.rs`).
+//!
 //! When the actor fails, its streams end with it and clients open them again.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+mod tasks;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
 use conduit_actor::{Actor, Failure, Reply, Seat};
-use conduit_link::{Answer, Answerer, Topic};
+use conduit_link::{Answer, Answerer, Asker, Subject, Topic};
 use conduit_protocol::Rendered;
 use tokio::time::Instant;
 use tracing::debug;
 use uuid::Uuid;
 
+use self::tasks::Told;
 use crate::interest::{Full, Interest, Wanted};
-use crate::outbox::Outbox;
+use crate::outbox::{Change, Outbox, TaskNews};
+use crate::tasks::Watch;
 
 /// A stream's place on the list, until it is dropped.
 #[derive(Debug)]
@@ -44,6 +52,8 @@ pub(crate) struct Listener {
     pub(crate) opened: u64,
     /// What it is told of, each once.
     pub(crate) topics: Vec<Topic>,
+    /// On whose behalf it listens, if it is told of tasks.
+    pub(crate) asker: Option<Asker>,
     /// Whether a change may have been missed before: then all of it counts as changed.
     pub(crate) missed: bool,
     /// What becomes of the outbox when the stream has left the list.
@@ -102,6 +112,24 @@ pub(crate) enum Message {
     Changed { topic: Topic, heard: Heard },
     /// Anything may have changed.
     Missed,
+    /// What a task is now, for the streams that are told of it; nothing if it is no more.
+    TaskIs {
+        topic: Arc<Topic>,
+        news: Option<TaskNews>,
+        heard: Option<Heard>,
+    },
+    /// These tasks may have changed; all of them if none is named.
+    TasksMoved { ids: Vec<Uuid> },
+    /// What may have changed was looked up, but for these.
+    TasksChecked { left: Vec<Uuid> },
+    /// What a task of a session is now.
+    TaskStatus {
+        session: Uuid,
+        task: Uuid,
+        news: TaskNews,
+        /// The gateway that says so, if it is another.
+        answerer: Option<Answerer>,
+    },
     /// A session has a stream at another gateway, opened then.
     Elsewhere {
         session: Uuid,
@@ -127,6 +155,17 @@ impl Drop for Place {
     }
 }
 
+impl Heard {
+    /// Says that it was noted, and whether anybody listens to it. Dropping it says
+    /// that it was not.
+    fn tell(self, taken: bool) {
+        match self {
+            Self::Hub(answerer) => answerer.answer(Answer::Receipt { taken }),
+            Self::Here(reply) => drop(reply.send(())),
+        }
+    }
+}
+
 // === Behind the seat ===
 
 #[derive(Debug)]
@@ -142,6 +181,13 @@ pub(crate) struct Streams {
     told: HashMap<Arc<Topic>, Vec<u64>>,
     /// Sessions whose newest stream is at another gateway; each has one here too.
     away: HashMap<Uuid, Away>,
+    watch: Watch,
+    /// The tasks that streams are told of.
+    tasks: HashMap<Uuid, Told>,
+    /// Those that may have changed without anybody having said so.
+    stale: BTreeSet<Uuid>,
+    /// Whether some of those are being looked up.
+    checks: bool,
 }
 
 /// A session whose newest stream is elsewhere.
@@ -149,8 +195,8 @@ pub(crate) struct Streams {
 struct Away {
     /// Until when that is believed.
     until: Instant,
-    /// What has changed since it was last heard.
-    held: HashSet<Arc<Topic>>,
+    /// What has changed since it was last heard; of tasks, what they are.
+    held: HashMap<Arc<Topic>, Option<TaskNews>>,
 }
 
 /// How often a gateway says that it has the newest stream, and how long it is believed.
@@ -164,6 +210,7 @@ struct Open {
     session: Option<Uuid>,
     opened: u64,
     topics: Arc<Wanted>,
+    asker: Option<Asker>,
     end: End,
 }
 
@@ -176,7 +223,7 @@ impl Drop for Open {
 }
 
 impl Streams {
-    pub(crate) fn new(me: Seat<Message>, interest: Interest) -> Self {
+    pub(crate) fn new(me: Seat<Message>, interest: Interest, watch: Watch) -> Self {
         Self {
             me,
             interest,
@@ -185,6 +232,10 @@ impl Streams {
             sessions: HashMap::new(),
             told: HashMap::new(),
             away: HashMap::new(),
+            watch,
+            tasks: HashMap::new(),
+            stale: BTreeSet::new(),
+            checks: false,
         }
     }
 
@@ -207,6 +258,7 @@ impl Streams {
             session: listener.session,
             opened: listener.opened,
             topics: Arc::clone(&topics),
+            asker: listener.asker,
             end: listener.end,
         };
         self.open.insert(number, open);
@@ -223,6 +275,12 @@ impl Streams {
         for topic in topics {
             let told = self.told.entry(Arc::clone(topic)).or_default();
             told.push(number);
+            if let Subject::Task(id) = topic.subject {
+                self.tasks.entry(id).or_insert_with(|| Told {
+                    topic: Arc::clone(topic),
+                    version: 0,
+                });
+            }
         }
     }
 
@@ -232,6 +290,9 @@ impl Streams {
                 told.retain(|other| *other != number);
                 if told.is_empty() {
                     self.told.remove(topic);
+                    if let Subject::Task(id) = topic.subject {
+                        self.tasks.remove(&id);
+                    }
                 }
             }
         }
@@ -250,8 +311,8 @@ impl Streams {
         match streams.last().and_then(|newest| self.open.get(newest)) {
             // What the client has not read there it shall read here.
             Some(newest) => {
-                for topic in open.outbox.take_changes() {
-                    newest.outbox.change(&topic);
+                for change in open.outbox.take_changes() {
+                    put(&newest.outbox, change);
                 }
             }
             None => {
@@ -277,7 +338,7 @@ impl Streams {
         Ok(Some(wanted))
     }
 
-    /// Notes a change; returns whether anybody listens to it.
+    /// Notes a change that is no task's; returns whether anybody listens to it.
     fn change(&mut self, topic: &Topic) -> bool {
         let Some((topic, told)) = self.told.get_key_value(topic) else {
             return false;
@@ -288,7 +349,7 @@ impl Streams {
             };
             let away = open.session.and_then(|session| self.away.get_mut(&session));
             if let Some(away) = away {
-                away.held.insert(Arc::clone(topic));
+                away.held.insert(Arc::clone(topic), None);
             } else if self.is_newest(*number, open) {
                 open.outbox.change(topic);
             }
@@ -306,7 +367,7 @@ impl Streams {
         }
         let away = Away {
             until: Instant::now() + BELIEVED,
-            held: HashSet::new(),
+            held: HashMap::new(),
         };
         self.away.insert(session, away);
         true
@@ -322,8 +383,8 @@ impl Streams {
         let Some(newest) = newest.and_then(|newest| self.open.get(newest)) else {
             return false;
         };
-        for topic in &away.held {
-            newest.outbox.change(topic);
+        for (topic, news) in away.held {
+            put(&newest.outbox, Change { topic, news });
         }
         true
     }
@@ -337,14 +398,16 @@ impl Streams {
         }
     }
 
-    fn missed(&self) {
+    fn missed(&mut self) {
         for (number, open) in &self.open {
             if self.is_newest(*number, open) {
-                for topic in open.topics.topics() {
+                let topics = open.topics.topics().iter();
+                for topic in topics.filter(|topic| !matches!(topic.subject, Subject::Task(_))) {
                     open.outbox.change(topic);
                 }
             }
         }
+        self.moved(&[]);
     }
 
     fn is_newest(&self, number: u64, open: &Open) -> bool {
@@ -370,6 +433,7 @@ impl Streams {
         self.sessions.clear();
         self.away.clear();
         self.told.clear();
+        self.tasks.clear();
         self.open.clear();
     }
 }
@@ -402,14 +466,29 @@ impl Actor for Streams {
                     drop(unwanted);
                 }
             }
-            Message::Changed { topic, heard } => {
-                let taken = self.change(&topic);
-                match heard {
-                    Heard::Hub(answerer) => answerer.answer(Answer::Receipt { taken }),
-                    Heard::Here(reply) => drop(reply.send(())),
+            Message::Changed { topic, heard } => self.changed(&topic, heard),
+            Message::Missed => self.missed(),
+            Message::TaskIs { topic, news, heard } => {
+                if let Some(news) = news {
+                    self.task_is(&topic, &news);
+                }
+                if let Some(heard) = heard {
+                    heard.tell(true);
                 }
             }
-            Message::Missed => self.missed(),
+            Message::TasksMoved { ids } => self.moved(&ids),
+            Message::TasksChecked { left } => self.checked(&left),
+            Message::TaskStatus {
+                session,
+                task,
+                news,
+                answerer,
+            } => {
+                let taken = self.task_status(session, task, news);
+                if let Some(answerer) = answerer {
+                    answerer.answer(Answer::Receipt { taken });
+                }
+            }
             Message::Elsewhere {
                 session,
                 opened,
@@ -427,5 +506,18 @@ impl Actor for Streams {
             Message::Drain => self.drain(),
         }
         Ok(())
+    }
+}
+
+/// Puts a change where a stream reads. Where there is no room for the state of a task, its
+/// client has to ask.
+fn put(outbox: &Outbox, change: Change) {
+    match change.news {
+        Some(news) => {
+            if outbox.task(&change.topic, news).is_err() {
+                debug!("the state of a task is not told");
+            }
+        }
+        None => outbox.change(&change.topic),
     }
 }

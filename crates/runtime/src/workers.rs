@@ -112,8 +112,8 @@ impl Workers {
 
     /// Runs a future on the pool; it is bounded by what it awaits in [`Workers::run`].
     ///
-    /// Whoever calls holds an admission permit, so there are never more of these
-    /// than the admission limit.
+    /// Whoever calls holds an admission permit, or work of a task, so there are never more
+    /// of these than the limits of both.
     pub(crate) fn spawn(&self, call: impl Future<Output = ()> + Send + 'static) {
         if let Some(runtime) = &self.runtime {
             drop(runtime.spawn(call));

@@ -38,6 +38,12 @@ impl Arguments {
 
     /// Returns the text.
     #[must_use]
+    pub fn into_bytes(self) -> Bytes {
+        self.0
+    }
+
+    /// Returns the text where it is.
+    #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }

@@ -8,7 +8,9 @@ use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use conduit_protocol::{CacheHints, Completion, PromptResult, ReadResult, Reference, WireError};
+use conduit_protocol::{
+    CacheHints, Completion, PromptResult, ReadResult, Reference, TaskSupport, WireError,
+};
 
 use crate::completion::Completer;
 use crate::{
@@ -153,6 +155,13 @@ impl Catalog {
             permits: None,
             work: completer.complete(request, context),
         })
+    }
+
+    /// Whether a call of any of its tools can be a task.
+    #[must_use]
+    pub fn has_tasks(&self) -> bool {
+        let mut tools = self.0.entries.tools.iter();
+        tools.any(|tool| tool.policy.task.support != TaskSupport::Forbidden)
     }
 
     /// Whether it ever suggests anything.

@@ -10,7 +10,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Changes, Emission, Emit};
+use crate::{Changes, Emission, Emit, Input, TaskPart};
 
 /// One call, as its callback sees it. Cloning is cheap.
 #[derive(Clone)]
@@ -20,6 +20,7 @@ pub struct Context {
 }
 
 /// What the runtime makes a [`Context`] of.
+#[derive(Clone)]
 pub struct ContextParts {
     /// Which of the two ways of speaking the client uses.
     pub era: Era,
@@ -46,6 +47,12 @@ pub struct ContextParts {
     pub token: CancellationToken,
     /// Where emissions go; `None` drops them.
     pub emit: Option<Arc<dyn Emit>>,
+    /// What earlier rounds have brought; [`Input::none`] in the first one.
+    pub input: Arc<Input>,
+    /// Whether the call may become a task.
+    pub allows_task: bool,
+    /// The task as which the callback runs, if it does.
+    pub task: Option<TaskPart>,
 }
 
 /// The call was cancelled: nobody waits for its result.
@@ -60,6 +67,19 @@ impl Context {
         Self {
             call: Arc::new(parts),
             changes: Changes::default(),
+        }
+    }
+
+    /// Returns the same call in its next round.
+    #[must_use]
+    pub fn with_input(&self, input: Arc<Input>) -> Self {
+        let call = ContextParts {
+            input,
+            ..ContextParts::clone(&self.call)
+        };
+        Self {
+            call: Arc::new(call),
+            changes: self.changes.clone(),
         }
     }
 
@@ -180,7 +200,8 @@ impl Context {
         self.unless_cancelled(tokio::time::sleep(duration)).await
     }
 
-    /// Reports progress, if the client asked for it: `done` of `total`, in any unit.
+    /// Reports progress, if the client asked for it: `done` of `total`, in any unit. Of a
+    /// task it becomes the status that its client finds.
     ///
     /// Each report should have more `done` than the one before. What is not a
     /// finite number is not sent. Never blocks.
@@ -253,11 +274,17 @@ impl fmt::Debug for ContextParts {
 // === Behind the handle ===
 
 impl Context {
+    pub(crate) fn parts(&self) -> &ContextParts {
+        &self.call
+    }
+
+    pub(crate) fn input(&self) -> &Input {
+        &self.call.input
+    }
+
     fn progress_emit(&self) -> Option<&Arc<dyn Emit>> {
-        self.call
-            .progress_token
-            .as_ref()
-            .and(self.call.emit.as_ref())
+        let wanted = self.call.progress_token.is_some() || self.call.task.is_some();
+        self.call.emit.as_ref().filter(|_| wanted)
     }
 }
 
@@ -288,6 +315,9 @@ mod tests {
             progress_token: ProgressToken::from_json("1").ok(),
             token: CancellationToken::new(),
             emit: Some(Arc::new(sender)),
+            input: Input::none(),
+            allows_task: false,
+            task: None,
         };
         (parts, receiver)
     }

@@ -27,6 +27,11 @@ pub enum Emission {
         /// What it says: a text, or any other JSON.
         data: Value,
     },
+    /// What a task is doing, for a person. Of a task alone.
+    Status {
+        /// The text.
+        message: String,
+    },
     /// Nothing more on this stream: the client may come back for the rest.
     Close {
         /// How long it should wait before it does.

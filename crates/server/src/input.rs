@@ -1,4 +1,4 @@
-//! From the text of arguments to what a handler takes. Pure.
+//! From the text of arguments, or of an answer, to what a handler takes. Pure.
 
 use serde::de::DeserializeOwned;
 use serde_json::{Number, Value};
@@ -17,23 +17,36 @@ pub(crate) fn read<T: DeserializeOwned>(
     arguments: &Arguments,
     schema: &Schema,
 ) -> Result<T, Violations> {
+    read_text(arguments.as_bytes(), schema)
+}
+
+/// Reads any JSON in the same way, such as what somebody filled in.
+pub(crate) fn read_text<T: DeserializeOwned>(
+    text: &[u8],
+    schema: &Schema,
+) -> Result<T, Violations> {
     let mut violations = Violations::default();
-    scan(arguments.as_bytes(), &mut violations);
+    scan(text, &mut violations);
     if !violations.is_empty() {
         return Err(violations);
     }
-    let value = parse(arguments)?;
+    let value = parse(text)?;
     schema.check(&value, &mut violations);
     if !violations.is_empty() {
         return Err(violations);
     }
-    T::deserialize(value).or_else(|_| read_again(parse(arguments)?))
+    T::deserialize(value).or_else(|_| read_again(parse(text)?))
+}
+
+/// Reads what is valid by its schema already.
+pub(crate) fn read_value<T: DeserializeOwned>(value: Value) -> Result<T, Violations> {
+    T::deserialize(&value).or_else(|_| read_again(value))
 }
 
 // === Behind the handle ===
 
-fn parse(arguments: &Arguments) -> Result<Value, Violations> {
-    serde_json::from_slice(arguments.as_bytes()).map_err(|error| {
+fn parse(text: &[u8]) -> Result<Value, Violations> {
+    serde_json::from_slice(text).map_err(|error| {
         let mut violations = Violations::default();
         violations.push("", format!("cannot be read: {error}"));
         violations

@@ -4,6 +4,10 @@ use conduit_protocol::{Lists, ServerCapabilities};
 
 /// What a server offers beyond tools, resources and prompts that can be listed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an offer of its own, and none excludes another"
+)]
 pub struct Offers {
     /// It suggests values for arguments.
     pub completions: bool,
@@ -11,6 +15,8 @@ pub struct Offers {
     pub logging: bool,
     /// It tells who subscribed to a resource when that changes.
     pub subscribe: bool,
+    /// Calls of its tools can be tasks (R39).
+    pub tasks: bool,
     /// Whether its lists may change while it is served.
     pub lists: Lists,
 }
@@ -32,6 +38,7 @@ impl Offers {
         }
         all.completions |= self.completions;
         all.logging |= self.logging;
+        all.tasks |= self.tasks && all.tools.is_some();
         all
     }
 }
@@ -46,6 +53,7 @@ mod tests {
         completions: true,
         logging: true,
         subscribe: true,
+        tasks: true,
         lists: Lists { list_changed: true },
     };
 
@@ -75,6 +83,7 @@ mod tests {
                 "prompts": {"listChanged": true},
                 "completions": {},
                 "logging": {},
+                "tasks": {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}},
             }),
         );
     }
@@ -89,7 +98,21 @@ mod tests {
         check(
             ALL,
             Some(&declared),
-            &json!({"tools": {"listChanged": true}, "completions": {}, "logging": {}}),
+            &json!({
+                "tools": {"listChanged": true},
+                "completions": {},
+                "logging": {},
+                "tasks": {"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}},
+            }),
         );
+    }
+
+    #[test]
+    fn without_tools_there_are_no_tasks() {
+        let declared = ServerCapabilities::default();
+
+        let offered = ALL.overlay(Some(&declared));
+
+        assert!(!offered.tasks);
     }
 }

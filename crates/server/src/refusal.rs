@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::error::Error;
 
 use conduit_protocol::{
-    Code, Completion, Outcome, PromptResult, ReadResult, Shaped, ToolResult, WireError,
+    Code, Completion, InputRequired, NewTask, Outcome, PromptResult, ReadResult, Shaped,
+    ToolResult, WireError,
 };
 
 use crate::Cancelled;
@@ -16,6 +17,11 @@ use crate::Cancelled;
 /// completion, whose results know no failure, it becomes an internal error with that
 /// text. Any [`Error`] turns into one by `?`, with its own sentence and not that of its
 /// causes; map it first where that sentence is nobody's business.
+///
+/// What [`Context::ask`](crate::Context::ask) and
+/// [`Context::become_task`](crate::Context::become_task) return in their `Err` turns
+/// into one too, and is then no failure: it ends this run of the callback, and not the
+/// call.
 ///
 /// ```
 /// use conduit_server::ToolError;
@@ -71,6 +77,8 @@ impl<T: Answer> IntoRefusal<T> for ToolError {
         match self.0 {
             Kind::Own(text) => T::failure(text),
             Kind::Protocol(error) => error.into_refusal(),
+            Kind::Asking(required) => Outcome::InputRequired(required),
+            Kind::Becoming(task) => Outcome::Task(task),
         }
     }
 }
@@ -135,6 +143,20 @@ impl Answer for Completion {
 enum Kind {
     Own(Cow<'static, str>),
     Protocol(WireError),
+    /// Wants to hear from the client first.
+    Asking(InputRequired),
+    /// Wants to go on as a task.
+    Becoming(NewTask),
+}
+
+impl ToolError {
+    pub(crate) const fn asking(required: InputRequired) -> Self {
+        Self(Kind::Asking(required))
+    }
+
+    pub(crate) const fn becoming(task: NewTask) -> Self {
+        Self(Kind::Becoming(task))
+    }
 }
 
 /// Source: M-RES-03, M-PROMPT-02.

@@ -78,6 +78,16 @@ impl Schema {
         Self::build(&schema)
     }
 
+    /// Compiles the text of the schema of a form. Unlike others it is held to its
+    /// formats: a person typed what is checked.
+    pub(crate) fn compile_form(text: &str) -> Result<Self, InvalidSchema> {
+        let schema = parse(text)?;
+        if schema.get("type") != Some(&Value::from("object")) {
+            return Err(InvalidSchema::NotAnObject);
+        }
+        Self::build_with(&schema, true)
+    }
+
     /// Notes what is wrong with a value.
     pub(crate) fn check(&self, value: &Value, violations: &mut Violations) {
         if self.0.is_valid(value) {
@@ -100,12 +110,19 @@ impl Schema {
 
 impl Schema {
     fn build(schema: &Value) -> Result<Self, InvalidSchema> {
+        Self::build_with(schema, false)
+    }
+
+    fn build_with(schema: &Value, formats: bool) -> Result<Self, InvalidSchema> {
         let mut options = jsonschema::options().with_pattern_options(
             PatternOptions::fancy_regex()
                 .backtrack_limit(MAX_BACKTRACKS)
                 .size_limit(MAX_PATTERN)
                 .dfa_size_limit(MAX_PATTERN),
         );
+        if formats {
+            options = options.should_validate_formats(true);
+        }
         if schema.get("$schema").is_none() {
             options = options.with_draft(Draft::Draft202012);
         }

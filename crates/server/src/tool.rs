@@ -2,8 +2,9 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
-use conduit_protocol::{Icon, Meta, Tool, ToolAnnotations, ToolName};
+use conduit_protocol::{Icon, Meta, TaskSupport, Tool, ToolAnnotations, ToolName};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::value::{RawValue, to_raw_value};
@@ -207,6 +208,79 @@ impl ToolBuilder {
     }
 }
 
+/// How it asks its client, see [`Context::ask`].
+impl ToolBuilder {
+    /// Lets what a client brings back with its answers hold for one use: nobody can
+    /// send the same answers twice. Without it they hold until they are too old, which
+    /// helps a client that has lost the result (R15).
+    pub const fn once(mut self) -> Self {
+        self.policy.once = true;
+        self
+    }
+}
+
+/// How its calls are tasks. What is said of one here holds unless
+/// [`Context::become_task`] says otherwise.
+impl ToolBuilder {
+    /// Says whether a call can be a task, or has to. One that can be is one for a client
+    /// that knows tasks, in 2025-11-25 if it asks for one; else it is a call like any
+    /// other (R8). One that has to be is refused where it cannot.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use conduit_server::{Context, NoArguments, TaskSupport, ToolError, tool};
+    ///
+    /// async fn reindex(_: NoArguments, context: Context) -> Result<String, ToolError> {
+    ///     for shelf in 1..=3 {
+    ///         if let Some(task) = context.task() {
+    ///             task.status(format!("shelf {shelf} of 3"));
+    ///         }
+    ///         context.sleep(Duration::from_secs(60)).await?;
+    ///     }
+    ///     Ok("all shelves are in the index".to_owned())
+    /// }
+    ///
+    /// let reindex = tool("reindex", "Indexes all shelves", reindex)
+    ///     .task(TaskSupport::Optional)
+    ///     .task_ttl(Duration::from_hours(1))
+    ///     .restartable();
+    /// ```
+    pub const fn task(mut self, support: TaskSupport) -> Self {
+        self.policy.task.support = support;
+        self
+    }
+
+    /// Starts each call as a call, which becomes a task when the callback calls
+    /// [`Context::become_task`]: it can ask, or refuse, before there is a task
+    /// (T-TASK-08). Else a task is made before the callback runs.
+    pub const fn asks_first(mut self) -> Self {
+        self.policy.task.asks_first = true;
+        self
+    }
+
+    /// Says that the callback may run again, from its start, when its process has died:
+    /// to run it twice is as good as to run it once. Else such a task has failed.
+    pub const fn restartable(mut self) -> Self {
+        self.policy.task.restartable = true;
+        self
+    }
+
+    /// Keeps its tasks for so long after they were made, with their results; else the
+    /// server's default holds.
+    pub const fn task_ttl(mut self, ttl: Duration) -> Self {
+        self.policy.task.ttl = Some(ttl);
+        self
+    }
+
+    /// Tells clients after how long it is worth to look again; else the server's
+    /// default holds.
+    pub const fn task_poll(mut self, interval: Duration) -> Self {
+        self.policy.task.poll = Some(interval);
+        self
+    }
+}
+
 impl fmt::Debug for ToolBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ToolBuilder")
@@ -246,6 +320,8 @@ impl ToolBuilder {
     }
 
     fn raw(definition: Tool, run: Run, bind: Bind) -> Self {
+        let mut policy = Policy::new(run);
+        policy.task.support = definition.task_support;
         Self {
             name: definition.name.as_str().to_owned(),
             input_schema: definition.input_schema().to_owned(),
@@ -255,7 +331,7 @@ impl ToolBuilder {
             annotations: definition.annotations,
             icons: definition.icons,
             meta: definition.meta,
-            policy: Policy::new(run),
+            policy,
             bind,
         }
     }
@@ -295,6 +371,7 @@ impl ToolBuilder {
         definition.description = self.description;
         definition.annotations = self.annotations;
         definition.icons = self.icons;
+        definition.task_support = self.policy.task.support;
         definition.meta = self.meta;
         let call = (self.bind)(Arc::new(contract));
         Ok(ToolEntry::new(definition, self.policy, call))

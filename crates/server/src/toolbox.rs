@@ -39,6 +39,8 @@ pub struct ToolboxBuilder {
     listings: Listings,
     edit: Edit,
     completer: Option<Completer>,
+    /// Whether calls can be tasks, once somebody has said it.
+    tasks: Option<bool>,
     contents: Arc<Contents>,
     start: Option<Start>,
 }
@@ -70,6 +72,7 @@ impl Toolbox {
             listings: Listings::default(),
             edit: Edit::new(),
             completer: None,
+            tasks: None,
             contents: Arc::default(),
             start: None,
         }
@@ -190,6 +193,14 @@ impl ToolboxBuilder {
         self
     }
 
+    /// Says whether calls of its tools can be tasks (R39). Without it they can if one of
+    /// the tools that it begins with [says so](ToolBuilder::task); so say it when only
+    /// tools that are added later do.
+    pub const fn tasks(mut self, yes: bool) -> Self {
+        self.tasks = Some(yes);
+        self
+    }
+
     /// Says that resources change, and that the server tells it: clients may subscribe
     /// to them. See [`Changes::resource_updated`].
     pub const fn resource_updates(mut self) -> Self {
@@ -284,11 +295,16 @@ impl ToolboxBuilder {
         let catalog = first_catalog(self.edit, self.listings, self.completer)?;
         let mut offers = self.offers;
         offers.completions = catalog.completes();
+        offers.tasks = self.tasks.unwrap_or_else(|| catalog.has_tasks());
+        let mut declared = self.declared;
+        if let (Some(declared), Some(false)) = (&mut declared, self.tasks) {
+            declared.tasks = false;
+        }
         self.contents.open(catalog);
         Ok(Toolbox {
             implementation: self.implementation,
             instructions: self.instructions,
-            declared: self.declared,
+            declared,
             offers,
             contents: self.contents,
             start: Mutex::new(self.start),

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use conduit_protocol::{Outcome, ToolResult, WireError};
+use conduit_protocol::{Outcome, TaskSupport, ToolResult, WireError};
 use tokio::sync::Semaphore;
 
 /// How the runtime has to treat the calls of one callback.
@@ -23,6 +23,25 @@ pub struct Policy {
     pub grace: Option<Duration>,
     /// Whether a client that can read a stream always gets one (R7).
     pub streams: bool,
+    /// Whether what a client brings back with its answers holds for one use (R15).
+    pub once: bool,
+    /// How it runs as a task.
+    pub task: TaskPolicy,
+}
+
+/// How the runtime has to treat the calls of a tool as tasks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TaskPolicy {
+    /// Whether a call can be a task, or has to.
+    pub support: TaskSupport,
+    /// Whether a call starts as a call, and becomes a task when its callback says so.
+    pub asks_first: bool,
+    /// Whether the callback may run again when its process has died in it.
+    pub restartable: bool,
+    /// How long a task is kept after it was made; `None` is the server's default.
+    pub ttl: Option<Duration>,
+    /// After how long it is worth to look again; `None` is the server's default.
+    pub poll: Option<Duration>,
 }
 
 /// Where the code of a callback runs.
@@ -74,6 +93,14 @@ impl Policy {
             concurrency: None,
             grace: Some(Self::DEFAULT_GRACE),
             streams: false,
+            once: false,
+            task: TaskPolicy {
+                support: TaskSupport::Forbidden,
+                asks_first: false,
+                restartable: false,
+                ttl: None,
+                poll: None,
+            },
         }
     }
 

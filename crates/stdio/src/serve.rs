@@ -63,8 +63,9 @@ pub async fn serve(
             () = stop.cancelled() => Ok(()),
             ended = desk.read(input, options.max_line, &requests) => ended,
         };
-        // Streams have no end of their own; calls have.
+        // Streams have no end of their own; calls have, but for what they ask.
         gateway.end_streams();
+        gateway.end_questions();
         requests.close();
         if timeout(options.grace, requests.wait()).await.is_err() {
             info!(left = requests.len(), "grace is over, stopping requests");

@@ -2,10 +2,12 @@
 //!
 //! `SQLite` is the only one so far. Whichever it is passes the suite in
 //! `backend/suite.rs`. Rules are not here: a backend asks
-//! [`Retention`] who has to leave.
+//! [`Retention`] who has to leave, and [`Course`](crate::task::Course) what becomes of a
+//! task.
 
 #[cfg(test)]
 pub(crate) mod suite;
+mod tasks;
 
 use std::error::Error as StdError;
 
@@ -13,6 +15,12 @@ use conduit_link::SessionRecord;
 use uuid::Uuid;
 
 use crate::retention::{Retention, Second};
+use crate::tally::Census;
+
+pub(crate) use self::tasks::{
+    Answering, Cancelling, Creating, Expired, Holdings, Listed, Losses, Place, SPENT_LONGER,
+    Spending, TaskReader, TaskTables, Which,
+};
 
 /// A database, seen by the one thread that writes to it.
 pub(crate) trait Backend: Send + 'static {
@@ -30,13 +38,16 @@ pub(crate) trait Backend: Send + 'static {
 
     /// Returns how many sessions there are since the last transaction.
     fn live(&self) -> u64;
+
+    /// Returns how many tasks there are since then.
+    fn census(&self) -> Census;
 }
 
 /// What happens inside a transaction.
 pub(crate) type Body<'a> = &'a mut dyn FnMut(&mut dyn Tables) -> Result<(), Failure>;
 
 /// What can be done inside a transaction.
-pub(crate) trait Tables {
+pub(crate) trait Tables: TaskTables {
     /// Keeps a new session, after the oldest idle ones have left for it.
     ///
     /// One that exists already stays as it is: the caller asks again because it
@@ -77,7 +88,7 @@ pub(crate) trait Tables {
 }
 
 /// Reads what is committed.
-pub(crate) trait Reader: Send + 'static {
+pub(crate) trait Reader: TaskReader + Send + 'static {
     /// Looks a session up.
     fn session(&self, id: Uuid) -> Result<Option<SessionRecord>, Failure>;
 }

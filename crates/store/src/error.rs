@@ -27,6 +27,14 @@ pub enum Error {
         /// What `SQLite` said.
         source: rusqlite::Error,
     },
+    /// Another process has the file open, and it is needed alone.
+    #[error("another process uses the database `{path}`")]
+    Busy {
+        /// The database.
+        path: PathBuf,
+        /// What `SQLite` said.
+        source: rusqlite::Error,
+    },
     /// The file is no database, or a damaged one. It is left as it is.
     #[error("the database `{path}` is damaged: {finding}")]
     Damaged {
@@ -46,6 +54,41 @@ pub enum Error {
         found: i64,
         /// The newest version that we know.
         known: i64,
+    },
+    /// An older version of this program wrote the file, and no store has brought it up
+    /// to date. It is left as it is.
+    #[error(
+        "the database `{path}` has schema version {found}, which the store brings to {known} when it starts"
+    )]
+    TooOld {
+        /// The database.
+        path: PathBuf,
+        /// The version of the file.
+        found: i64,
+        /// The newest version that we know.
+        known: i64,
+    },
+    /// The database cannot be read.
+    #[error("cannot read the database `{path}`")]
+    Read {
+        /// The database.
+        path: PathBuf,
+        /// What `SQLite` said.
+        source: rusqlite::Error,
+    },
+    /// The database cannot be changed. Nothing has changed.
+    #[error("cannot change the database")]
+    Write {
+        /// What the database said.
+        source: Box<dyn StdError + Send + Sync>,
+    },
+    /// The database cannot be copied.
+    #[error("cannot copy the database to `{path}`")]
+    Export {
+        /// The copy.
+        path: PathBuf,
+        /// What `SQLite` said.
+        source: rusqlite::Error,
     },
     /// A step to a newer schema failed and was undone.
     #[error("cannot bring the database `{path}` to schema version {version}")]
@@ -92,10 +135,17 @@ pub enum Error {
 impl Coded for Error {
     fn code(&self) -> Code {
         match self {
-            Self::File { .. } | Self::Open { .. } | Self::Migrate { .. } | Self::Reader { .. } => {
-                Code::STATE_UNUSABLE
+            Self::File { .. }
+            | Self::Open { .. }
+            | Self::Busy { .. }
+            | Self::Read { .. }
+            | Self::Write { .. }
+            | Self::Export { .. }
+            | Self::Migrate { .. }
+            | Self::Reader { .. } => Code::STATE_UNUSABLE,
+            Self::Damaged { .. } | Self::TooNew { .. } | Self::TooOld { .. } => {
+                Code::DATABASE_UNUSABLE
             }
-            Self::Damaged { .. } | Self::TooNew { .. } => Code::DATABASE_UNUSABLE,
             Self::Listen(error) => error.code(),
             Self::Thread { .. }
             | Self::WriterEnded

@@ -1,4 +1,4 @@
-//! Keeps sessions: what each call of a gateway does.
+//! Keeps sessions and tasks: what each call of a gateway does.
 //!
 //! Invariant: a record leaves in the same breath in which it was read, so it is
 //! in the link before any order to forget it that a later commit causes. All of
@@ -7,35 +7,63 @@
 //! The keeper outlives the actor in front of it: a session that was removed from
 //! the database is forgotten by the gateways even if that actor fails meanwhile.
 
+mod operation;
+mod sessions;
+mod tasks;
+mod tending;
+
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::AtomicI64;
 use std::time::Duration;
 
-use conduit_link::{Answer, Link, Refusal, SessionRecord, ToStore};
+use conduit_link::{Answer, Refusal, TaskQuestion, ToStore};
 use conduit_telemetry::{StoreOperation, StoreOutcome, Telemetry};
 use parking_lot::Mutex;
+use tokio::sync::Notify;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use crate::backend::{Opening, Reader, Subscribing};
+pub(crate) use self::operation::operation;
+use self::operation::outcome;
+pub(crate) use self::tending::Lives;
+use crate::backend::{Failure, Reader};
 use crate::clock::Clock;
-use crate::gateways::{Audience, Gateways, Reason};
-use crate::retention::{Retention, SLICE};
+use crate::gateways::{Gateway, Gateways};
+use crate::retention::Retention;
+use crate::task::Limits;
 use crate::trouble::Trouble;
 use crate::writer::{Refused, Writer};
 
 /// Sweeping more often than this is of no use: the clock counts seconds.
 const SWEEP_PAUSE: Duration = Duration::from_millis(10);
 
-/// Keeps sessions.
+/// How the keeper works.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Options {
+    /// How long sessions stay.
+    pub(crate) kept: Retention,
+    /// How many tasks there may be.
+    pub(crate) limits: Limits,
+    /// For how long a task is leased.
+    pub(crate) lease: Duration,
+}
+
+/// Keeps sessions and tasks.
 #[derive(Debug)]
 pub(crate) struct Keeper {
     writer: Writer,
     reading: Mutex<Reading>,
     gateways: Arc<Gateways>,
-    kept: Retention,
+    options: Options,
     clock: Clock,
     telemetry: Telemetry,
+    /// There is work for whoever has room.
+    ready: Notify,
+    /// A task ends before what was planned for.
+    sooner: Notify,
+    /// When the next task is planned to end, in milliseconds since 1970.
+    planned: AtomicI64,
 }
 
 impl Keeper {
@@ -43,7 +71,7 @@ impl Keeper {
         writer: Writer,
         reader: impl Reader,
         gateways: Arc<Gateways>,
-        kept: Retention,
+        options: Options,
         telemetry: Telemetry,
     ) -> Self {
         Self {
@@ -53,36 +81,40 @@ impl Keeper {
                 trouble: Trouble::with("reading"),
             }),
             gateways,
-            kept,
+            options,
             clock: Clock::start(),
             telemetry,
+            ready: Notify::new(),
+            sooner: Notify::new(),
+            planned: AtomicI64::new(i64::MAX),
         }
     }
 
-    /// Looks a session up; takes microseconds and waits for nobody.
-    pub(crate) fn look(&self, id: Uuid) -> Answer {
-        let Reading { reader, trouble } = &mut *self.reading.lock();
-        match reader.session(id) {
-            Ok(session) => {
-                trouble.succeeded();
-                Answer::Session(session)
-            }
-            Err(failure) => {
-                trouble.failed(&failure);
-                Answer::Refused(Refusal::Storage)
-            }
+    /// Answers what takes microseconds and waits for nobody.
+    pub(crate) fn look(&self, question: &ToStore) -> Option<Answer> {
+        if let ToStore::LookSession { id } = question {
+            return Some(self.look_session(*id));
         }
+        if let ToStore::Task(TaskQuestion::Get { id, asker }) = question {
+            return Some(self.look_task(*id, asker));
+        }
+        None
     }
 
-    /// Does what a gateway asks, whose link is `asker`.
-    pub(crate) async fn answer(&self, question: ToStore, asker: &Link) -> Answer {
-        let done = match question {
-            ToStore::LookSession { id } => Ok(self.look(id)),
-            ToStore::OpenSession(record) => self.open(record).await,
-            ToStore::SetSessionLevel { id, level } => self.set_level(id, level, asker).await,
-            ToStore::SubscribeSession { id, uri, on } => self.subscribe(id, uri, on).await,
-            ToStore::TouchSessions { ids } => self.touch(&ids).await,
-            ToStore::EndSession { id } => self.end(id).await,
+    /// Does what a gateway asks, or the operator.
+    pub(crate) async fn answer(&self, question: ToStore, asker: Option<&Gateway>) -> Answer {
+        let done = match (question, asker) {
+            (ToStore::Task(TaskQuestion::Cancel { id, asker }), _) => self.cancel(id, asker).await,
+            (_, None) => Ok(Answer::Refused(Refusal::Misplaced)),
+            (ToStore::Task(question), Some(gateway)) => self.answer_task(question, gateway).await,
+            (ToStore::LookSession { id }, _) => Ok(self.look_session(id)),
+            (ToStore::OpenSession(record), _) => self.open(record).await,
+            (ToStore::SetSessionLevel { id, level }, Some(gateway)) => {
+                self.set_level(id, level, gateway).await
+            }
+            (ToStore::SubscribeSession { id, uri, on }, _) => self.subscribe(id, uri, on).await,
+            (ToStore::TouchSessions { ids }, _) => self.touch(&ids).await,
+            (ToStore::EndSession { id }, _) => self.end(id).await,
         };
         done.unwrap_or_else(|refused| {
             Answer::Refused(match refused {
@@ -98,31 +130,18 @@ impl Keeper {
             .store_operation(operation, outcome(answer), took);
     }
 
-    /// Ends the sessions whose time is over, now and from time to time.
+    /// Ends the sessions whose time is over, now and from time to time, and forgets
+    /// spent states.
     pub(crate) async fn sweep_for_ever(&self, every: Duration) {
         loop {
             let start = Instant::now();
-            let outcome = match self.sweep().await {
-                Ok(()) => StoreOutcome::Ok,
-                Err(Refused::Failed) => StoreOutcome::Failed,
-                Err(Refused::Gone) => StoreOutcome::Refused,
-            };
-            self.telemetry
-                .store_operation(StoreOperation::Sweep, outcome, start.elapsed());
+            let swept = self.sweep().await;
+            self.swept(StoreOperation::Sweep, swept, start);
+            let start = Instant::now();
+            let swept = self.forget_spent().await;
+            self.swept(StoreOperation::SweepSpent, swept, start);
             tokio::time::sleep(every.max(SWEEP_PAUSE)).await;
         }
-    }
-}
-
-/// Returns the name under which a call is counted.
-pub(crate) const fn operation(question: &ToStore) -> StoreOperation {
-    match question {
-        ToStore::OpenSession(_) => StoreOperation::OpenSession,
-        ToStore::LookSession { .. } => StoreOperation::LookSession,
-        ToStore::SetSessionLevel { .. } => StoreOperation::SetSessionLevel,
-        ToStore::SubscribeSession { .. } => StoreOperation::SubscribeSession,
-        ToStore::TouchSessions { .. } => StoreOperation::TouchSessions,
-        ToStore::EndSession { .. } => StoreOperation::EndSession,
     }
 }
 
@@ -140,107 +159,33 @@ impl fmt::Debug for Reading {
 }
 
 impl Keeper {
-    async fn open(&self, record: SessionRecord) -> Result<Answer, Refused> {
-        let (kept, now) = (self.kept, self.clock.now());
-        let opening = self
-            .writer
-            .run(move |tables| tables.open(&record, kept, now))
-            .await?;
-        Ok(match opening {
-            Opening::Opened { left } => {
-                self.forget(&left, Reason::Ended, Audience::All).await;
-                Answer::Done
+    fn look_session(&self, id: Uuid) -> Answer {
+        self.read(|reader| reader.session(id))
+            .map_or_else(Answer::Refused, Answer::Session)
+    }
+
+    /// Reads what is committed.
+    fn read<T>(&self, read: impl FnOnce(&dyn Reader) -> Result<T, Failure>) -> Result<T, Refusal> {
+        let Reading { reader, trouble } = &mut *self.reading.lock();
+        match read(&**reader) {
+            Ok(found) => {
+                trouble.succeeded();
+                Ok(found)
             }
-            Opening::Full => Answer::Refused(Refusal::Full),
-        })
-    }
-
-    async fn set_level(&self, id: Uuid, level: String, asker: &Link) -> Result<Answer, Refused> {
-        let now = self.clock.now();
-        let found = self
-            .writer
-            .run(move |tables| tables.set_level(id, &level, now))
-            .await?;
-        if !found {
-            return Ok(Answer::Session(None));
-        }
-        self.forget(&[id], Reason::Changed, Audience::AllBut(asker))
-            .await;
-        // Read now rather than then: it may have ended since, and the asker must
-        // not learn of it after it was told to forget it.
-        Ok(self.look(id))
-    }
-
-    async fn subscribe(&self, id: Uuid, uri: String, on: bool) -> Result<Answer, Refused> {
-        let now = self.clock.now();
-        let became = self
-            .writer
-            .run(move |tables| tables.subscribe(id, &uri, on, now))
-            .await?;
-        match became {
-            Subscribing::Changed => {
-                // The asker too: its answer may be lost, and its view would stay as it was.
-                self.forget(&[id], Reason::Changed, Audience::All).await;
-            }
-            Subscribing::Unchanged => {}
-            Subscribing::Full => return Ok(Answer::Refused(Refusal::Full)),
-            Subscribing::Unknown => return Ok(Answer::Session(None)),
-        }
-        // Read now rather than then, as for a level.
-        Ok(self.look(id))
-    }
-
-    async fn touch(&self, ids: &[Uuid]) -> Result<Answer, Refused> {
-        let now = self.clock.now();
-        let slice = usize::try_from(SLICE).unwrap_or(usize::MAX);
-        for ids in ids.chunks(slice) {
-            let ids = ids.to_vec();
-            self.writer
-                .run(move |tables| tables.touch(&ids, now))
-                .await?;
-        }
-        Ok(Answer::Done)
-    }
-
-    async fn end(&self, id: Uuid) -> Result<Answer, Refused> {
-        let ended = self.writer.run(move |tables| tables.end(id)).await?;
-        if ended.is_some() {
-            self.forget(&[id], Reason::Ended, Audience::All).await;
-        }
-        Ok(Answer::Session(ended))
-    }
-
-    async fn sweep(&self) -> Result<(), Refused> {
-        let (kept, now) = (self.kept, self.clock.now());
-        loop {
-            let swept = self
-                .writer
-                .run(move |tables| tables.sweep(kept, now))
-                .await?;
-            self.forget(&swept, Reason::Ended, Audience::All).await;
-            if u64::try_from(swept.len()).is_ok_and(|swept| swept < SLICE) {
-                return Ok(());
+            Err(failure) => {
+                trouble.failed(&failure);
+                Err(Refusal::Storage)
             }
         }
     }
 
-    async fn forget(&self, ids: &[Uuid], reason: Reason, audience: Audience<'_>) {
-        self.gateways.forget(ids, reason, audience).await;
-    }
-}
-
-const fn outcome(answer: &Answer) -> StoreOutcome {
-    match answer {
-        Answer::Session(None) => StoreOutcome::Missing,
-        Answer::Refused(Refusal::Storage) => StoreOutcome::Failed,
-        Answer::Refused(_) => StoreOutcome::Refused,
-        Answer::Done
-        | Answer::Session(Some(_))
-        | Answer::Probed
-        | Answer::Metrics(_)
-        | Answer::Receipt { .. }
-        | Answer::Settled { .. }
-        | Answer::Replay(_)
-        | Answer::Receipts { .. } => StoreOutcome::Ok,
+    fn swept(&self, operation: StoreOperation, swept: Result<(), Refused>, start: Instant) {
+        let outcome = match swept {
+            Ok(()) => StoreOutcome::Ok,
+            Err(Refused::Failed) => StoreOutcome::Failed,
+            Err(Refused::Gone) => StoreOutcome::Refused,
+        };
+        self.telemetry
+            .store_operation(operation, outcome, start.elapsed());
     }
 }

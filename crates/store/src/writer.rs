@@ -18,10 +18,12 @@ mod tests;
 use std::fmt;
 use std::io;
 use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 
 use conduit_errors::chain;
-use conduit_telemetry::Telemetry;
+use conduit_telemetry::{TaskState, Telemetry};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -34,6 +36,8 @@ use crate::trouble::Trouble;
 #[derive(Clone, Debug)]
 pub(crate) struct Writer {
     queue: mpsc::Sender<Order>,
+    /// Tasks that are ready since the last commit: written by the thread alone.
+    ready: Arc<AtomicU64>,
 }
 
 /// How the writer works.
@@ -75,9 +79,11 @@ impl Writer {
         let (queue, orders) = mpsc::channel(options.queue.get());
         let ended = CancellationToken::new();
         let alive = ended.clone().drop_guard();
+        let ready = Arc::new(AtomicU64::new(backend.census().ready()));
         let mut desk = Desk {
             backend,
             telemetry,
+            ready: Arc::clone(&ready),
             trouble: Trouble::with("writing"),
         };
         let thread = thread::Builder::new()
@@ -86,7 +92,7 @@ impl Writer {
                 let _alive = alive;
                 desk.work(orders, options.batch);
             })?;
-        Ok((Self { queue }, Thread { thread, ended }))
+        Ok((Self { queue, ready }, Thread { thread, ended }))
     }
 
     /// Does `job` in a transaction and returns what it returned, once that is
@@ -117,6 +123,12 @@ impl Writer {
             return Err(Refused::Gone);
         }
         answer.await.unwrap_or(Err(Refused::Gone))
+    }
+
+    /// Returns how many tasks wait for somebody to do their work. Whoever was answered
+    /// sees what the own job has changed.
+    pub(crate) fn ready(&self) -> u64 {
+        self.ready.load(Ordering::Acquire)
     }
 
     /// Ends the thread after the jobs that are in the queue now.
@@ -205,16 +217,17 @@ impl fmt::Debug for Order {
 struct Desk<B> {
     backend: B,
     telemetry: Telemetry,
+    ready: Arc<AtomicU64>,
     trouble: Trouble,
 }
 
 impl<B: Backend> Desk<B> {
     fn work(&mut self, mut orders: mpsc::Receiver<Order>, batch: NonZeroUsize) {
-        self.show_live();
+        self.show_counts();
         let mut jobs = Vec::new();
         while gather(&mut orders, &mut jobs, batch) {
             self.commit(&mut jobs);
-            self.show_live();
+            self.show_counts();
         }
         self.commit(&mut jobs);
     }
@@ -251,13 +264,27 @@ impl<B: Backend> Desk<B> {
         self.backend
             .transaction(&mut |tables| jobs.iter_mut().try_for_each(|job| job.attempt(tables)))?;
         self.telemetry.store_commit(start.elapsed());
+        let ready = self.backend.census().ready();
+        self.ready.store(ready, Ordering::Release);
         self.trouble.succeeded();
         Ok(())
     }
 
-    fn show_live(&self) {
-        let live = usize::try_from(self.backend.live()).unwrap_or(usize::MAX);
-        self.telemetry.store_sessions(live);
+    fn show_counts(&self) {
+        let number = |number| usize::try_from(number).unwrap_or(usize::MAX);
+        self.telemetry.store_sessions(number(self.backend.live()));
+        let census = self.backend.census();
+        for (state, tasks) in [
+            (TaskState::Working, census.working),
+            (TaskState::InputRequired, census.input_required),
+            (TaskState::Completed, census.completed),
+            (TaskState::Failed, census.failed),
+            (TaskState::Cancelled, census.cancelled),
+        ] {
+            self.telemetry.store_tasks(state, number(tasks));
+        }
+        self.telemetry
+            .store_tasks_at_work(number(census.held), number(census.ready()));
     }
 }
 

@@ -5,7 +5,7 @@
 //! gateways. It never holds a request.
 //!
 //! ```text
-//! Claim::take ── bind ── Supervisor::launch ── Board (status, readiness, metrics)
+//! Claim::take ── orphans end ── bind ── Supervisor::launch ── Board (status, readiness, metrics)
 //!                             └── stop: gateways, hubs, store
 //! ```
 //!
@@ -31,6 +31,7 @@ mod claim;
 mod collect;
 mod error;
 mod house;
+mod orphans;
 mod plan;
 mod prober;
 mod spawn;
@@ -42,6 +43,7 @@ pub use self::bind::bind;
 pub use self::board::{Board, NotReady, ProbeView, SlotView, Status};
 pub use self::claim::Claim;
 pub use self::error::Error;
+pub use self::orphans::Mark;
 pub use self::plan::{Options, Plan};
 pub use self::supervisor::{Killer, Supervisor};
 pub use self::tree_phase::TreePhase;

@@ -201,7 +201,7 @@ async fn drain(house: &Arc<House>, role: Role) {
     let options = &house.options;
     let grace = match role {
         Role::Gateway => options.drain_grace,
-        Role::Hub | Role::Store | Role::Supervisor => options.inner_grace,
+        Role::Hub | Role::Store | Role::Supervisor | Role::Operator => options.inner_grace,
     };
     info!(role = role.as_str(), ?grace, "draining");
     children::tell(house, |reply| children::Message::Drain {

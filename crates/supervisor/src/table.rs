@@ -94,6 +94,15 @@ impl Table {
             .collect()
     }
 
+    /// Returns the lives of every process of a kind that was started and not reaped.
+    pub(crate) fn lives(&self, role: Role) -> Vec<Uuid> {
+        let members = self.roster.members().iter();
+        members
+            .filter(|member| member.slot.role == role)
+            .filter_map(|member| Some(member.place.occupant()?.life))
+            .collect()
+    }
+
     /// Returns whether some gateway serves.
     pub(crate) fn is_open(&self) -> bool {
         self.roster.serving(Role::Gateway)

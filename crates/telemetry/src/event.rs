@@ -76,6 +76,21 @@ pub enum Event {
         /// Since the callback was started.
         took: Duration,
     },
+    /// A client was asked for input (`mrtr.input_required`).
+    ///
+    /// Comes from
+    /// [`ServerMetrics::input_required`](crate::ServerMetrics::input_required), which
+    /// has counted it.
+    InputRequired {
+        /// The label of the server.
+        server: String,
+        /// The method of the request, a constant.
+        method: &'static str,
+        /// How many questions were asked at once.
+        requests: usize,
+        /// Whether there is a state to bring back.
+        has_state: bool,
+    },
     /// A client began to listen to changes (`subscription.start`).
     ///
     /// Comes from
@@ -100,6 +115,20 @@ pub enum Event {
         /// Why, as a constant word: `client`, `drain` or `empty`.
         reason: &'static str,
         /// Since it began.
+        took: Duration,
+    },
+    /// A piece of work of a task ended; the task may go on later.
+    ///
+    /// Comes from [`ServerMetrics::task`](crate::ServerMetrics::task), which has
+    /// counted it.
+    TaskRun {
+        /// The label of the server.
+        server: String,
+        /// The name of its tool.
+        tool: String,
+        /// What became of it.
+        outcome: Outcome,
+        /// Since it was begun.
         took: Duration,
     },
     /// A request was turned away before its callback.

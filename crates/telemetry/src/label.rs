@@ -55,6 +55,10 @@ label! {
         Cancelled => "cancelled",
         /// It was turned away before its callback ran.
         Refused => "refused",
+        /// Its callback has asked the client for input, and ended this round.
+        InputRequired => "input_required",
+        /// It goes on as a task.
+        Task => "task",
     }
 }
 
@@ -63,7 +67,7 @@ impl Outcome {
     #[must_use]
     pub const fn status(self) -> &'static str {
         match self {
-            Self::Ok => "ok",
+            Self::Ok | Self::InputRequired | Self::Task => "ok",
             Self::ToolError
             | Self::Error
             | Self::Panic
@@ -121,6 +125,22 @@ label! {
 }
 
 label! {
+    /// Why the state that a client brought back was refused. Clients are not told (R15).
+    BadState {
+        /// It is not one of ours, or was cut.
+        Malformed => "malformed",
+        /// It was sealed with a key that is not in the ring, or no more.
+        UnknownKey => "unknown_key",
+        /// It was changed, or belongs to another request.
+        Forged => "forged",
+        /// Its time is over.
+        Expired => "expired",
+        /// It holds for one use, and was used.
+        Spent => "spent",
+    }
+}
+
+label! {
     /// Which way a frame went.
     Direction {
         /// From the peer to us.
@@ -159,6 +179,64 @@ label! {
         EndSession => "end_session",
         /// Throw away what is too old.
         Sweep => "sweep",
+        /// Keep a new task.
+        CreateTask => "create_task",
+        /// Look one up.
+        LookTask => "look_task",
+        /// Look up the versions of many.
+        TaskVersions => "task_versions",
+        /// List those of an owner.
+        ListTasks => "list_tasks",
+        /// Keep what a client has answered.
+        AnswerTask => "answer_task",
+        /// Cancel one.
+        CancelTask => "cancel_task",
+        /// Give work to a gateway.
+        TakeTasks => "take_tasks",
+        /// Hear which ones a gateway still works on.
+        RenewTasks => "renew_tasks",
+        /// Note what one says of itself.
+        NoteTask => "note_task",
+        /// End a round of one with questions.
+        SuspendTask => "suspend_task",
+        /// End one.
+        FinishTask => "finish_task",
+        /// Take back work that a gateway gives up.
+        ReleaseTasks => "release_tasks",
+        /// Take work from a gateway that has died.
+        TakeOver => "take_over",
+        /// Throw away tasks whose time is over.
+        SweepTasks => "sweep_tasks",
+        /// Use up a sealed state.
+        SpendState => "spend_state",
+        /// Throw away used states that are too old.
+        SweepSpent => "sweep_spent",
+    }
+}
+
+label! {
+    /// How far a task is.
+    TaskState {
+        /// Its work goes on, or is about to.
+        Working => "working",
+        /// It waits for its client.
+        InputRequired => "input_required",
+        /// It has a result.
+        Completed => "completed",
+        /// It has an error.
+        Failed => "failed",
+        /// It was cancelled.
+        Cancelled => "cancelled",
+    }
+}
+
+label! {
+    /// What became of a task that lost its gateway.
+    TakeoverOutcome {
+        /// Another may start it again.
+        Restarted => "restarted",
+        /// It has failed.
+        Failed => "failed",
     }
 }
 

@@ -46,13 +46,14 @@ pub use self::event::{CLIP, Event, Trace};
 pub use self::exposition::exposition;
 pub use self::gauge::{Gauge, Held};
 pub use self::label::{
-    CancelledBy, ChangeOutcome, Direction, Era, ExitCause, LostKind, MailOutcome, Outcome, Pool,
-    RefusedReason, StoreOperation, StoreOutcome, StreamKind,
+    BadState, CancelledBy, ChangeOutcome, Direction, Era, ExitCause, LostKind, MailOutcome,
+    Outcome, Pool, RefusedReason, StoreOperation, StoreOutcome, StreamKind, TakeoverOutcome,
+    TaskState,
 };
 pub use self::logging::{LogFormat, init_logging};
 pub use self::metric::{Kind, Metric, Unit, table};
 pub use self::server_metrics::{
-    PromptSample, ReadSample, RequestSample, SERVERS, ServerMetrics, TOOLS, ToolSample,
+    PromptSample, ReadSample, RequestSample, SERVERS, ServerMetrics, TOOLS, TaskSample, ToolSample,
 };
 pub use self::sink::QUEUE;
 pub use self::snapshot::MAX_SNAPSHOT;

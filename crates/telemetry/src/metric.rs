@@ -126,10 +126,20 @@ metrics! {
         "Prompts that clients asked for, by what became of that.";
     PROMPT_GET_SECONDS = Histogram(Seconds) "conduit_prompt_get_duration_seconds" ["server"],
         "Time that the callback of a prompt took.";
+    INPUT_ROUNDS = Counter(Things) "conduit_input_rounds_total" ["server", "method"],
+        "Answers that asked the client for input.";
+    BAD_STATES = Counter(Things) "conduit_request_states_refused_total" ["reason"],
+        "States that clients brought back and that were refused, by what was wrong with them.";
     SUBSCRIPTIONS = Counter(Things) "conduit_subscriptions_total" ["server"],
         "Subscriptions to changes that clients began.";
     SUBSCRIPTION_SECONDS = Histogram(Seconds, LONG) "conduit_subscription_duration_seconds" ["server"],
         "Time from the beginning of a subscription to its end.";
+    TASKS_RUNNING = Gauge(Things) "conduit_tasks_running" [],
+        "Tasks that the gateway works on.";
+    TASK_RUNS = Counter(Things) "conduit_task_runs_total" ["server", "outcome"],
+        "Pieces of work of tasks that ended, by what became of them.";
+    TASK_RUN_SECONDS = Histogram(Seconds, LONG) "conduit_task_run_duration_seconds" ["server"],
+        "Time that a piece of work of a task took.";
     WORKERS_BUSY = Gauge(Things) "conduit_workers_busy" ["pool"],
         "Callbacks that the worker pools run now.";
     WORKERS_ABANDONED = Gauge(Things) "conduit_workers_abandoned" ["pool"],
@@ -164,6 +174,16 @@ metrics! {
         "Time that a commit took, the flush to disk included.";
     STORE_SESSIONS = Gauge(Things) "conduit_store_sessions" [],
         "Legacy sessions that the store keeps.";
+    STORE_TASKS = Gauge(Things) "conduit_store_tasks" ["status"],
+        "Tasks that the store keeps, by how far they are.";
+    STORE_TASKS_RUNNING = Gauge(Things) "conduit_store_tasks_running" [],
+        "Tasks that a gateway works on.";
+    STORE_TASKS_READY = Gauge(Things) "conduit_store_tasks_ready" [],
+        "Tasks whose work waits for a gateway with room.";
+    STORE_TAKEOVERS = Counter(Things) "conduit_store_takeovers_total" ["outcome"],
+        "Tasks that lost their gateway, by what became of them.";
+    STORE_TASKS_EXPIRED = Counter(Things) "conduit_store_tasks_expired_total" [],
+        "Tasks that left because their time was over.";
     HUB_MAIL = Counter(Things) "conduit_hub_mail_total" ["outcome"],
         "Mail between gateways, one for each recipient, by what became of it.";
     HUB_CHANGES = Counter(Things) "conduit_hub_changes_total" ["outcome"],
@@ -283,6 +303,7 @@ mod tests {
             "reason",
             "server",
             "slot",
+            "status",
             "tool",
             "version",
         ];

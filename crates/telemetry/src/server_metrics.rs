@@ -59,6 +59,17 @@ pub struct ToolSample<'a> {
     pub took: Duration,
 }
 
+/// A piece of work of a task that has ended.
+#[derive(Clone, Copy, Debug)]
+pub struct TaskSample<'a> {
+    /// The name of its tool. Never a label.
+    pub tool: &'a str,
+    /// What became of it: it may have ended for now only.
+    pub outcome: Outcome,
+    /// Since it was begun.
+    pub took: Duration,
+}
+
 /// A resource that was read.
 #[derive(Clone, Copy, Debug)]
 pub struct ReadSample<'a> {
@@ -93,6 +104,7 @@ impl ServerMetrics {
                 other: Cells::default(),
                 reads: Cells::default(),
                 prompts: Cells::default(),
+                tasks: Cells::default(),
                 subscriptions: OnceLock::new(),
                 subscription_seconds: OnceLock::new(),
             }),
@@ -162,6 +174,32 @@ impl ServerMetrics {
         }
     }
 
+    /// Counts a piece of work of a task that has ended.
+    pub fn task(&self, sample: TaskSample<'_>) {
+        let TaskSample {
+            tool,
+            outcome,
+            took,
+        } = sample;
+        let Shared { server, tasks, .. } = &*self.shared;
+        let Instruments {
+            task_runs,
+            task_run_seconds,
+            ..
+        } = self.shared.telemetry.instruments();
+        tasks.count(task_runs, &[server], outcome);
+        tasks.time(task_run_seconds, &[server], took);
+        let heard = enabled!(target: "conduit", Level::DEBUG);
+        if heard || self.shared.telemetry.has_listeners() {
+            self.shared.telemetry.emit(Event::TaskRun {
+                server: server.clone(),
+                tool: clip(tool),
+                outcome,
+                took,
+            });
+        }
+    }
+
     /// Counts a resource that was read, or that a client asked for in vain.
     pub fn read(&self, sample: ReadSample<'_>) {
         let ReadSample {
@@ -212,6 +250,27 @@ impl ServerMetrics {
                 prompt: prompt.map(clip),
                 outcome,
                 took,
+            });
+        }
+    }
+
+    /// Counts an answer to a request of this method that asked the client for input.
+    pub fn input_required(&self, method: &'static str, requests: usize, has_state: bool) {
+        let Shared {
+            server, telemetry, ..
+        } = &*self.shared;
+        telemetry
+            .instruments()
+            .input_rounds
+            .with_label_values(&[server.as_str(), method])
+            .inc();
+        let heard = enabled!(target: "conduit_mcp.mrtr.input_required", Level::DEBUG);
+        if heard || telemetry.has_listeners() {
+            telemetry.emit(Event::InputRequired {
+                server: server.clone(),
+                method,
+                requests,
+                has_state,
             });
         }
     }
@@ -270,6 +329,7 @@ struct Shared {
     other: Cells,
     reads: Cells,
     prompts: Cells,
+    tasks: Cells,
     subscriptions: OnceLock<IntCounter>,
     subscription_seconds: OnceLock<Histogram>,
 }

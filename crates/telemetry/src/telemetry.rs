@@ -25,8 +25,8 @@ use crate::event::Event;
 use crate::gauge::Gauge;
 use crate::instruments::{Instruments, raise_to};
 use crate::label::{
-    ChangeOutcome, LostKind, MailOutcome, OTHER, Pool, RefusedReason, StoreOperation, StoreOutcome,
-    StreamKind,
+    BadState, ChangeOutcome, LostKind, MailOutcome, OTHER, Pool, RefusedReason, StoreOperation,
+    StoreOutcome, StreamKind, TakeoverOutcome, TaskState,
 };
 use crate::server_metrics::{SERVERS, ServerMetrics, TOOLS};
 use crate::sink::{self, QUEUE};
@@ -90,6 +90,12 @@ impl Telemetry {
         }
     }
 
+    /// Counts a state that a client brought back and that was refused.
+    pub fn bad_state(&self, reason: BadState) {
+        let states = &self.shared.instruments.bad_states;
+        states.with_label_values(&[reason.as_str()]).inc();
+    }
+
     /// Returns the level of requests that were let in and are not answered yet.
     #[must_use]
     pub fn in_flight(&self) -> &Gauge {
@@ -136,6 +142,12 @@ impl Telemetry {
     #[must_use]
     pub fn sessions_cached(&self) -> &Gauge {
         &self.shared.hot.sessions_cached
+    }
+
+    /// Returns the level of tasks that a gateway works on.
+    #[must_use]
+    pub fn tasks_running(&self) -> &Gauge {
+        &self.shared.hot.tasks_running
     }
 
     /// Returns the level of topics that the clients of a gateway listen to.
@@ -201,6 +213,40 @@ impl Telemetry {
     /// Shows how many sessions the store keeps.
     pub fn store_sessions(&self, sessions: usize) {
         set(&self.shared.instruments.store_sessions, sessions);
+    }
+
+    /// Shows how many tasks of one state the store keeps.
+    pub fn store_tasks(&self, state: TaskState, tasks: usize) {
+        let gauges = &self.shared.instruments.store_tasks;
+        set(&gauges.with_label_values(&[state.as_str()]), tasks);
+    }
+
+    /// Shows on how many tasks gateways work, and how many wait for one.
+    pub fn store_tasks_at_work(&self, running: usize, ready: usize) {
+        set(&self.shared.instruments.store_tasks_running, running);
+        set(&self.shared.instruments.store_tasks_ready, ready);
+    }
+
+    /// Counts tasks that lost their gateway.
+    pub fn store_takeovers(&self, restarted: usize, failed: usize) {
+        for (outcome, tasks) in [
+            (TakeoverOutcome::Restarted, restarted),
+            (TakeoverOutcome::Failed, failed),
+        ] {
+            self.shared
+                .instruments
+                .store_takeovers
+                .with_label_values(&[outcome.as_str()])
+                .inc_by(tasks as u64);
+        }
+    }
+
+    /// Counts tasks that left because their time was over.
+    pub fn store_tasks_expired(&self, tasks: usize) {
+        self.shared
+            .instruments
+            .store_tasks_expired
+            .inc_by(tasks as u64);
     }
 
     /// Counts a piece of mail at one recipient.

@@ -75,14 +75,20 @@ impl Era {
     }
 }
 
-/// Builds the handshake of a legacy client.
+/// Builds the handshake of a legacy client that can do nothing.
 #[must_use]
 pub fn initialize(version: Version) -> Call {
-    let params = json!({
+    initialize_with(version, json!({}))
+}
+
+/// Builds the handshake of a legacy client that can do what it says.
+#[must_use]
+pub fn initialize_with(version: Version, capabilities: Value) -> Call {
+    let mut params = json!({
         "protocolVersion": version.as_str(),
-        "capabilities": {},
         "clientInfo": { "name": "testkit", "version": "1" },
     });
+    params["capabilities"] = capabilities;
     Call {
         version,
         ..Call::legacy("initialize", params)
@@ -98,6 +104,7 @@ impl Call {
         let named = match method {
             "tools/call" | "prompts/get" => params["name"].as_str(),
             "resources/read" => params["uri"].as_str(),
+            "tasks/get" | "tasks/update" | "tasks/cancel" => params["taskId"].as_str(),
             _ => None,
         }
         .map(str::to_owned);
@@ -131,6 +138,14 @@ impl Call {
         .header("mcp-protocol-version", version.as_str())
     }
 
+    /// Builds the answer of a legacy client to a request of the server.
+    #[must_use]
+    pub fn answer(id: &Value, result: Value) -> Self {
+        let mut message = json!({ "jsonrpc": "2.0", "id": id });
+        message["result"] = result;
+        Self::message(message).header("mcp-protocol-version", Version::November2025.as_str())
+    }
+
     /// Builds a POST of any JSON value, with no header of the protocol.
     #[must_use]
     pub fn message(message: Value) -> Self {
@@ -161,6 +176,12 @@ impl Call {
             version: Version::November2025,
             body: Body::Bytes(Bytes::new()),
         }
+    }
+
+    /// Speaks another legacy version.
+    #[must_use]
+    pub fn version(self, version: Version) -> Self {
+        Self { version, ..self }.header("mcp-protocol-version", version.as_str())
     }
 
     /// Sends it to another path than `/mcp`.
@@ -213,6 +234,18 @@ impl Call {
         self.with(|message| {
             message.as_object_mut().expect("a message").remove("id");
         })
+    }
+
+    /// Sets a parameter.
+    #[must_use]
+    pub fn param(self, key: &str, value: Value) -> Self {
+        self.with(|message| message["params"][key] = value)
+    }
+
+    /// Declares what a modern client can do.
+    #[must_use]
+    pub fn capabilities(self, capabilities: Value) -> Self {
+        self.meta(CLIENT_CAPABILITIES, capabilities)
     }
 
     /// Sets a key of `params._meta`.

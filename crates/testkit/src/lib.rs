@@ -26,7 +26,7 @@ mod wait;
 
 pub mod process;
 
-pub use self::call::{Call, Era, Version, initialize};
+pub use self::call::{Call, Era, Version, initialize, initialize_with};
 pub use self::conn::{Broken, Conn};
 pub use self::launch::{Ending, Launch, Options, binary};
 pub use self::metrics::Metrics;

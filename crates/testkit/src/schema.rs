@@ -1,4 +1,5 @@
-//! Holds every message against the official schema of its version.
+//! Holds every message against the official schema of its version, and what belongs to
+//! the tasks extension against the draft of that.
 //!
 //! The exceptions (R28): an error without an id fits nothing in 2025-06-18, whose
 //! schema cannot express one; and the answer to a malformed cancellation has
@@ -21,16 +22,15 @@ pub fn check(message: &Value, version: Version, method: Option<&str>) {
     if is_exception(message, version, method) {
         return;
     }
-    for (definition, part) in parts(message, version, method) {
-        let validator = validator(version, definition);
+    for (schema, definition, part) in parts(message, version, method) {
+        let validator = validator(schema, definition);
         let faults: Vec<String> = validator
             .iter_errors(part)
             .map(|fault| format!("{} at {}", fault, fault.instance_path()))
             .collect();
         assert!(
             faults.is_empty(),
-            "not a {definition} of {}: {}\n{message}",
-            version.as_str(),
+            "not a {definition} of {schema}: {}\n{message}",
             faults.join("\n")
         );
     }
@@ -38,7 +38,13 @@ pub fn check(message: &Value, version: Version, method: Option<&str>) {
 
 // === Behind the check ===
 
-type Key = (Version, &'static str);
+type Key = (&'static str, &'static str);
+
+/// A schema, one of its definitions, and what has to meet it.
+type Part<'m> = (&'static str, &'static str, &'m Value);
+
+/// The schema of the tasks extension.
+const TASKS: &str = "ext-tasks-draft";
 
 static VALIDATORS: LazyLock<Mutex<HashMap<Key, Arc<Validator>>>> = LazyLock::new(Mutex::default);
 
@@ -51,59 +57,80 @@ fn is_exception(message: &Value, version: Version, method: Option<&str>) -> bool
 }
 
 /// Which definitions a message has to meet, and with which part.
-fn parts<'m>(
-    message: &'m Value,
-    version: Version,
-    method: Option<&str>,
-) -> Vec<(&'static str, &'m Value)> {
+fn parts<'m>(message: &'m Value, version: Version, method: Option<&str>) -> Vec<Part<'m>> {
     let old = version == Version::June2025;
+    let schema = version.as_str();
     if let Some(method) = message.get("method").and_then(Value::as_str) {
-        let envelope = if message.get("id").is_some() {
-            "JSONRPCRequest"
+        let (envelope, definition) = if message.get("id").is_some() {
+            ("JSONRPCRequest", request(method))
         } else {
-            "JSONRPCNotification"
+            ("JSONRPCNotification", notification(method))
         };
-        let mut parts = vec![(envelope, message)];
-        parts.extend(notification(method).map(|definition| (definition, message)));
-        parts
+        let own = definition.map(|definition| (schema, definition, message));
+        let of_tasks =
+            (method == "notifications/tasks").then_some((TASKS, "TaskStatusNotification", message));
+        let parts = [Some((schema, envelope, message)), own, of_tasks];
+        parts.into_iter().flatten().collect()
     } else if message.get("error").is_some() {
-        vec![(
-            if old {
-                "JSONRPCError"
-            } else {
-                "JSONRPCErrorResponse"
-            },
-            message,
-        )]
+        let envelope = if old {
+            "JSONRPCError"
+        } else {
+            "JSONRPCErrorResponse"
+        };
+        vec![(schema, envelope, message)]
     } else {
         let envelope = if old {
             "JSONRPCResponse"
         } else {
             "JSONRPCResultResponse"
         };
-        let mut parts = vec![(envelope, message)];
-        parts.extend(
-            method
-                .and_then(result)
-                .map(|definition| (definition, &message["result"])),
-        );
-        parts
+        let answer = &message["result"];
+        let own = method.and_then(|method| result(version, method, answer));
+        let own = own.map(|(schema, definition)| (schema, definition, answer));
+        let parts = [Some((schema, envelope, message)), own];
+        parts.into_iter().flatten().collect()
     }
 }
 
-fn result(method: &str) -> Option<&'static str> {
+fn result(version: Version, method: &str, result: &Value) -> Option<Key> {
+    let schema = version.as_str();
+    if version == Version::July2026 {
+        match (result["resultType"].as_str(), method) {
+            (Some("input_required"), _) => return Some((schema, "InputRequiredResult")),
+            (Some("task"), _) => return Some((TASKS, "CreateTaskResult")),
+            (_, "tasks/get") => return Some((TASKS, "GetTaskResult")),
+            (_, "tasks/update") => return Some((TASKS, "UpdateTaskResult")),
+            (_, "tasks/cancel") => return Some((TASKS, "CancelTaskResult")),
+            _ => {}
+        }
+    }
+    let definition = match method {
+        "initialize" => "InitializeResult",
+        "server/discover" => "DiscoverResult",
+        "ping" | "logging/setLevel" => "EmptyResult",
+        "tools/list" => "ListToolsResult",
+        "tools/call" if result.get("task").is_some() => "CreateTaskResult",
+        "tools/call" | "tasks/result" => "CallToolResult",
+        "resources/list" => "ListResourcesResult",
+        "resources/templates/list" => "ListResourceTemplatesResult",
+        "resources/read" => "ReadResourceResult",
+        "prompts/list" => "ListPromptsResult",
+        "prompts/get" => "GetPromptResult",
+        "completion/complete" => "CompleteResult",
+        "tasks/get" => "GetTaskResult",
+        "tasks/list" => "ListTasksResult",
+        "tasks/cancel" => "CancelTaskResult",
+        _ => return None,
+    };
+    Some((schema, definition))
+}
+
+/// What a server asks a legacy client.
+fn request(method: &str) -> Option<&'static str> {
     match method {
-        "initialize" => Some("InitializeResult"),
-        "server/discover" => Some("DiscoverResult"),
-        "ping" | "logging/setLevel" => Some("EmptyResult"),
-        "tools/list" => Some("ListToolsResult"),
-        "tools/call" => Some("CallToolResult"),
-        "resources/list" => Some("ListResourcesResult"),
-        "resources/templates/list" => Some("ListResourceTemplatesResult"),
-        "resources/read" => Some("ReadResourceResult"),
-        "prompts/list" => Some("ListPromptsResult"),
-        "prompts/get" => Some("GetPromptResult"),
-        "completion/complete" => Some("CompleteResult"),
+        "elicitation/create" => Some("ElicitRequest"),
+        "sampling/createMessage" => Some("CreateMessageRequest"),
+        "roots/list" => Some("ListRootsRequest"),
         _ => None,
     }
 }
@@ -112,20 +139,22 @@ fn notification(method: &str) -> Option<&'static str> {
     match method {
         "notifications/progress" => Some("ProgressNotification"),
         "notifications/message" => Some("LoggingMessageNotification"),
+        "notifications/tasks/status" => Some("TaskStatusNotification"),
         _ => None,
     }
 }
 
-fn validator(version: Version, definition: &'static str) -> Arc<Validator> {
+fn validator(schema: &'static str, definition: &'static str) -> Arc<Validator> {
     let mut validators = VALIDATORS.lock();
     let built = validators
-        .entry((version, definition))
-        .or_insert_with(|| Arc::new(build(version, definition)));
+        .entry((schema, definition))
+        .or_insert_with(|| Arc::new(build(schema, definition)));
     Arc::clone(built)
 }
 
-fn build(version: Version, definition: &str) -> Validator {
-    let file = format!("../../tests/schema/mcp-{}.json", version.as_str());
+fn build(name: &str, definition: &str) -> Validator {
+    let prefix = if name == TASKS { "" } else { "mcp-" };
+    let file = format!("../../tests/schema/{prefix}{name}.json");
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
     let text =
         fs::read_to_string(&path).unwrap_or_else(|problem| panic!("{}: {problem}", path.display()));
@@ -137,8 +166,7 @@ fn build(version: Version, definition: &str) -> Validator {
     };
     assert!(
         schema[home].get(definition).is_some(),
-        "{} has no {definition}",
-        version.as_str()
+        "{name} has no {definition}"
     );
     schema["$ref"] = json!(format!("#/{home}/{definition}"));
     jsonschema::validator_for(&schema).expect("the schema holds together")

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use http::{Method, StatusCode};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::process::{self, Signal};
 use crate::{
     Broken, Call, Conn, Ending, Launch, Metrics, Options, PATIENCE, Raw, Reply, Version,
-    initialize, wait_until,
+    initialize_with, wait_until,
 };
 
 /// A running system; dropping it kills all of it.
@@ -117,9 +117,14 @@ impl Tree {
         self.conn().await.send(call).await
     }
 
-    /// Opens a legacy session and returns its id.
+    /// Opens a session of a legacy client that can do nothing, and returns its id.
     pub async fn session(&self, version: Version) -> String {
-        let reply = self.send(&initialize(version)).await;
+        self.session_with(version, Value::Object(Map::new())).await
+    }
+
+    /// Opens a session of a legacy client that can do what it says, and returns its id.
+    pub async fn session_with(&self, version: Version, capabilities: Value) -> String {
+        let reply = self.send(&initialize_with(version, capabilities)).await;
         let id = reply.header("mcp-session-id");
         id.unwrap_or_else(|| panic!("no session in {reply}"))
             .to_owned()

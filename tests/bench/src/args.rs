@@ -32,7 +32,7 @@ pub(crate) struct Args {
     )]
     pub(crate) targets: Vec<Name>,
 
-    /// The requests to drive them with; all, unless the start or memory is asked for
+    /// The requests to drive them with; all, unless something else is asked for
     #[arg(long, value_name = "LOADS", value_delimiter = ',')]
     pub(crate) loads: Option<Vec<Load>>,
 
@@ -59,6 +59,19 @@ pub(crate) struct Args {
     /// Measure the memory of an idle tree of processes
     #[arg(long)]
     pub(crate) memory: bool,
+
+    /// Measure the tasks of the fixture server: creates beside `SQLite`'s own commits,
+    /// look-ups among many, and creates while many expire
+    #[arg(long)]
+    pub(crate) tasks: bool,
+
+    /// How many tasks are stored when look-ups are measured
+    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    pub(crate) stored: u64,
+
+    /// How many tasks expire at once
+    #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    pub(crate) expiring: u64,
 
     /// Take the binaries as they are
     #[arg(long)]
@@ -117,9 +130,22 @@ impl Args {
     pub(crate) fn chosen_loads(&self) -> Vec<Load> {
         match &self.loads {
             Some(loads) => loads.clone(),
-            None if self.startup || self.memory => Vec::new(),
+            None if self.startup || self.memory || self.tasks => Vec::new(),
             None => Load::value_variants().to_vec(),
         }
+    }
+}
+
+impl Name {
+    /// Says whether it has the fixture server's tools.
+    pub(crate) const fn is_fixture(self) -> bool {
+        matches!(
+            self,
+            Self::House {
+                binary: Binary::Fixture,
+                ..
+            }
+        )
     }
 }
 
@@ -201,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn asking_for_the_start_or_memory_alone_drives_no_load() {
+    fn asking_for_something_else_alone_drives_no_load() {
         let parse = |options: &[&str]| {
             Args::try_parse_from(std::iter::once("bench").chain(options.iter().copied()))
                 .expect("options that exist")
@@ -209,6 +235,7 @@ mod tests {
 
         assert_eq!(parse(&[]).chosen_loads(), Load::value_variants());
         assert_eq!(parse(&["--startup"]).chosen_loads(), []);
+        assert_eq!(parse(&["--tasks"]).chosen_loads(), []);
         assert_eq!(
             parse(&["--memory", "--loads", "ping,pool-legacy"]).chosen_loads(),
             [Load::Ping, Load::PoolLegacy]

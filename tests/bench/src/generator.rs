@@ -1,5 +1,7 @@
 //! The load generator: one thread of its own that drives one target for a while.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
 
@@ -17,6 +19,7 @@ use crate::load::Load;
 use crate::processes::Cpu;
 use crate::request::Ids;
 use crate::statistics::Sample;
+use crate::stored::Stored;
 
 /// What is to be driven, and how.
 #[derive(Clone, Debug)]
@@ -29,6 +32,10 @@ pub(crate) struct Job {
     pub(crate) lasting: Duration,
     /// How long the body of a good answer is.
     pub(crate) expected: usize,
+    /// How many tasks were stored, for a load that looks at them.
+    pub(crate) stored: u64,
+    /// Ends it before its time.
+    pub(crate) stop: Arc<AtomicBool>,
     /// The core to stay on, if any.
     pub(crate) core: Option<usize>,
 }
@@ -69,8 +76,13 @@ async fn drive(job: &Job) -> anyhow::Result<Sample> {
     let mut open = Vec::new();
     for lane in 0..job.connections {
         let ids = Ids::of(lane, job.connections);
-        let lane = Lane::open(&job.endpoint, job.load, ids, job.expected).await;
-        open.push(lane.map_err(|why| anyhow!("cannot open a connection: {why}"))?);
+        let opened = Lane::open(&job.endpoint, job.load, ids, job.expected).await;
+        let opened = opened.map_err(|why| anyhow!("cannot open a connection: {why}"))?;
+        open.push(if job.load.looks() {
+            opened.among(Stored::among(job.stored, lane))
+        } else {
+            opened
+        });
     }
 
     let (servers, ours, machine) = readings(job.root);
@@ -78,9 +90,10 @@ async fn drive(job: &Job) -> anyhow::Result<Sample> {
     let until = begin + job.lasting;
     let mut driven = JoinSet::new();
     for mut lane in open {
+        let stop = Arc::clone(&job.stop);
         driven.spawn(async move {
             let mut tally = Tally::new();
-            if timeout_at(until + PATIENCE, lane.drive(until, &mut tally))
+            if timeout_at(until + PATIENCE, lane.drive(until, &stop, &mut tally))
                 .await
                 .is_err()
             {

@@ -1,5 +1,7 @@
 //! One connection of a measurement: its requests, one after the other, and its counts.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use tokio::time::Instant;
 
 use crate::connection::{Connection, Trouble};
@@ -7,6 +9,7 @@ use crate::endpoint::Endpoint;
 use crate::latency::Latency;
 use crate::load::{self, Load};
 use crate::request::{Ids, Request};
+use crate::stored::{self, Stored};
 
 /// After so many failures a connection is not opened again.
 const MOST_FAILURES: u64 = 8;
@@ -19,6 +22,8 @@ pub(crate) struct Lane {
     session: Option<String>,
     request: Request,
     ids: Ids,
+    /// The tasks that are looked at, if the load looks at any.
+    stored: Option<Stored>,
     /// How long the body of a good answer is.
     expected: usize,
 }
@@ -50,21 +55,36 @@ impl Lane {
             true => Some(begin_session(&mut connection, endpoint).await?),
             false => None,
         };
+        let mut request = load.request(endpoint, session.as_deref());
+        request.set_task(&stored::name(0));
         Ok(Self {
-            request: load.request(endpoint, session.as_deref()),
+            request,
             endpoint: endpoint.clone(),
             connection,
             session,
             ids,
+            stored: None,
             expected,
         })
     }
 
-    /// Sends requests until this moment and waits for the answer to the last one.
-    pub(crate) async fn drive(&mut self, until: Instant, tally: &mut Tally) {
+    /// Looks at any of these tasks; else it is always the same one.
+    pub(crate) fn among(self, stored: Stored) -> Self {
+        Self {
+            stored: Some(stored),
+            ..self
+        }
+    }
+
+    /// Sends requests until this moment, or until it is told to stop, and waits for the
+    /// answer to the last one.
+    pub(crate) async fn drive(&mut self, until: Instant, stop: &AtomicBool, tally: &mut Tally) {
         let mut begun = Instant::now();
-        while begun < until {
+        while begun < until && !stop.load(Ordering::Relaxed) {
             self.request.set_id(self.ids.take());
+            if let Some(stored) = &mut self.stored {
+                self.request.set_task(&stored.any());
+            }
             let answer = self.connection.exchange(self.request.bytes()).await;
             let now = Instant::now();
             let wrong = match answer {

@@ -6,7 +6,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::endpoint::Endpoint;
-use crate::request::{FIRST_ID, ID, Request};
+use crate::request::{FIRST_ID, ID, Request, TASK};
 
 const LEGACY: &str = "2025-11-25";
 const MODERN: &str = "2026-07-28";
@@ -32,6 +32,15 @@ pub(crate) enum Load {
     ListLegacy,
     /// A ping, 2025-11-25, without a session
     Ping,
+    /// A call that becomes a task whose work goes on, or waits for its turn
+    #[value(skip)]
+    Create,
+    /// A call that becomes a task which is done at once
+    #[value(skip)]
+    CreateDone,
+    /// A look at one of the tasks that were stored
+    #[value(skip)]
+    LookTask,
 }
 
 /// What the first slice promises.
@@ -62,6 +71,9 @@ impl Load {
             Self::List => "list: 2026-07-28 tools/list, 100 tools",
             Self::ListLegacy => "list-legacy: 2025-11-25 tools/list, 100 tools, no session",
             Self::Ping => "ping: 2025-11-25 ping, no session",
+            Self::Create => "create: 2026-07-28 tools/call that becomes a task",
+            Self::CreateDone => "create-done: the same with a task that is done at once",
+            Self::LookTask => "look: 2026-07-28 tasks/get",
         }
     }
 
@@ -71,7 +83,7 @@ impl Load {
             Self::Modern | Self::Call | Self::Session => (0.75, Some(1.6)),
             Self::Pool | Self::PoolLegacy => (0.6, None),
             Self::List | Self::ListLegacy => (0.85, None),
-            Self::Ping => return None,
+            Self::Ping | Self::Create | Self::CreateDone | Self::LookTask => return None,
         };
         Some(Goal { rate, cpu })
     }
@@ -81,22 +93,32 @@ impl Load {
         matches!(self, Self::Session)
     }
 
+    /// Says whether it looks at tasks that were stored.
+    pub(crate) const fn looks(self) -> bool {
+        matches!(self, Self::LookTask)
+    }
+
     /// Renders the request.
     pub(crate) fn request(self, endpoint: &Endpoint, session: Option<&str>) -> Request {
-        let (method, tool) = match self {
-            Self::Modern | Self::Call | Self::Session => ("tools/call", Some("echo")),
-            Self::Pool | Self::PoolLegacy => ("tools/call", Some("echo_pool")),
-            Self::List | Self::ListLegacy => ("tools/list", None),
-            Self::Ping => ("ping", None),
+        let hello = r#"{"message":"hello"}"#;
+        let long = r#"{"tag":"hello","ms":86400000}"#;
+        let (method, name, arguments) = match self {
+            Self::Modern | Self::Call | Self::Session => ("tools/call", Some("echo"), hello),
+            Self::Pool | Self::PoolLegacy => ("tools/call", Some("echo_pool"), hello),
+            Self::Create => ("tools/call", Some("sturdy_task"), long),
+            Self::CreateDone => ("tools/call", Some("single_task"), r#"{"tag":"hello"}"#),
+            Self::LookTask => ("tasks/get", Some(TASK), ""),
+            Self::List | Self::ListLegacy => ("tools/list", None, ""),
+            Self::Ping => ("ping", None, ""),
         };
         let mut members = Vec::new();
-        if let Some(tool) = tool {
-            members.push(format!(
-                r#""name":"{tool}","arguments":{{"message":"hello"}}"#
-            ));
+        match name {
+            Some(task) if self.looks() => members.push(format!(r#""taskId":"{task}""#)),
+            Some(tool) => members.push(format!(r#""name":"{tool}","arguments":{arguments}"#)),
+            None => {}
         }
         if self.era() == Era::Modern {
-            members.push(meta());
+            members.push(meta(self.capabilities()));
         }
         let params = match members.as_slice() {
             [] => String::new(),
@@ -106,7 +128,7 @@ impl Load {
         let mut more = Vec::new();
         if self.era() == Era::Modern {
             more.push(("Mcp-Method", method));
-            more.extend(tool.map(|tool| ("Mcp-Name", tool)));
+            more.extend(name.map(|name| ("Mcp-Name", name)));
         }
         post(endpoint, self.era(), session, &more, &body)
     }
@@ -130,6 +152,16 @@ impl Load {
         };
         match self {
             Self::Ping => Ok(()),
+            Self::Create | Self::CreateDone => {
+                let made = result.get("resultType").and_then(Value::as_str) == Some("task");
+                made.then_some(())
+                    .ok_or_else(|| format!("no task: {}", said()))
+            }
+            Self::LookTask => {
+                let done = result.get("status").and_then(Value::as_str) == Some("completed");
+                done.then_some(())
+                    .ok_or_else(|| format!("not completed: {}", said()))
+            }
             Self::List | Self::ListLegacy => {
                 let tools = result
                     .get("tools")
@@ -150,9 +182,23 @@ impl Load {
         }
     }
 
+    /// What the client says that it can do: most loads need nothing.
+    const fn capabilities(self) -> &'static str {
+        if matches!(self, Self::Create | Self::CreateDone | Self::LookTask) {
+            r#"{"extensions":{"io.modelcontextprotocol/tasks":{}}}"#
+        } else {
+            "{}"
+        }
+    }
+
     const fn era(self) -> Era {
         match self {
-            Self::Modern | Self::Pool | Self::List => Era::Modern,
+            Self::Modern
+            | Self::Pool
+            | Self::List
+            | Self::Create
+            | Self::CreateDone
+            | Self::LookTask => Era::Modern,
             Self::Call | Self::Session | Self::PoolLegacy | Self::ListLegacy | Self::Ping => {
                 Era::Legacy
             }
@@ -232,11 +278,11 @@ fn client() -> String {
     )
 }
 
-fn meta() -> String {
+fn meta(capabilities: &str) -> String {
     let key = "io.modelcontextprotocol";
     let client = client();
     format!(
-        r#""_meta":{{"{key}/protocolVersion":"{MODERN}","{key}/clientInfo":{client},"{key}/clientCapabilities":{{}}}}"#
+        r#""_meta":{{"{key}/protocolVersion":"{MODERN}","{key}/clientInfo":{client},"{key}/clientCapabilities":{capabilities}}}"#
     )
 }
 
@@ -288,6 +334,20 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":1000,"error":{}}"#
         ));
         assert!(Load::Ping.check(503, echo.as_bytes()).is_err());
+    }
+
+    #[test]
+    fn a_task_is_named_in_the_head_and_in_the_body() {
+        let endpoint = Endpoint {
+            address: ([127, 0, 0, 1], 80).into(),
+            path: "/mcp".to_owned(),
+        };
+
+        let request = Load::LookTask.request(&endpoint, None);
+
+        let text = str::from_utf8(request.bytes()).expect("text");
+        assert_eq!(text.matches(TASK).count(), 2, "{text}");
+        assert!(text.contains("Mcp-Name: ") && text.contains("/tasks\":{}"));
     }
 
     #[test]

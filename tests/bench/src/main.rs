@@ -17,6 +17,7 @@ mod request;
 mod response;
 mod run;
 mod statistics;
+mod stored;
 mod table;
 mod target;
 

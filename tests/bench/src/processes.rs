@@ -88,6 +88,11 @@ pub(crate) fn memory(root: u32) -> anyhow::Result<Vec<Memory>> {
     Ok(found)
 }
 
+/// Asks a process to end.
+pub(crate) fn terminate(pid: u32) {
+    signal(pid, Signal::TERM);
+}
+
 /// Kills a tree of processes; its root is still to be waited for.
 ///
 /// The root is stopped first, so that it replaces nobody.

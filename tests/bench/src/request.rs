@@ -1,11 +1,14 @@
 //! A request, rendered once; only its id changes from one sending to the next.
 
 use crate::endpoint::Endpoint;
+use crate::stored::TaskName;
 
 /// How many ids there are; all have four digits, so that no length changes.
 pub(crate) const IDS: u32 = 1024;
 /// What stands for the id in a body that is to be rendered.
 pub(crate) const ID: &str = "@ID@";
+/// What stands for the name of a task, as long as one is, in a header and in a body.
+pub(crate) const TASK: &str = "@TASK-TASK-TASK-TASK-TASK-TASK-TASK@";
 /// The id of a request that nobody has given another one.
 pub(crate) const FIRST_ID: u32 = 1000;
 
@@ -15,6 +18,8 @@ pub(crate) struct Request {
     bytes: Vec<u8>,
     /// Where the id is, if it has one.
     id: Option<usize>,
+    /// Where the name of a task is.
+    tasks: Vec<usize>,
 }
 
 /// The ids of one of many lanes: no two lanes ever share one, so that no two requests
@@ -48,6 +53,7 @@ impl Request {
         let id = body.find(ID).map(|at| at + text.len());
         text.push_str(body);
         let mut request = Self {
+            tasks: text.match_indices(TASK).map(|(at, _)| at).collect(),
             bytes: text.into_bytes(),
             id,
         };
@@ -62,6 +68,15 @@ impl Request {
         for digit in place.into_iter().flatten().rev() {
             *digit = b'0' + u8::try_from(rest % 10).unwrap_or_default();
             rest /= 10;
+        }
+    }
+
+    /// Lets the request name another task.
+    pub(crate) fn set_task(&mut self, name: &TaskName) {
+        for at in &self.tasks {
+            if let Some(place) = self.bytes.get_mut(*at..at + TASK.len()) {
+                place.copy_from_slice(name);
+            }
         }
     }
 
@@ -96,6 +111,7 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
+    use crate::stored;
 
     #[test]
     fn another_id_changes_nothing_else() {
@@ -114,6 +130,25 @@ mod tests {
             "POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:80\r\nA: b\r\nContent-Length: 11\r\n\r\n{\"id\":1000}"
         );
         assert_eq!(text(&request), before.replace(":1000}", ":2023}"));
+    }
+
+    #[test]
+    fn another_task_is_named_wherever_one_is() {
+        let endpoint = Endpoint {
+            address: ([127, 0, 0, 1], 80).into(),
+            path: "/mcp".to_owned(),
+        };
+        let body = format!(r#"{{"id":@ID@,"task":"{TASK}"}}"#);
+        let mut request = Request::new("POST", &endpoint, &[("Mcp-Name", TASK)], &body);
+        let length = request.bytes().len();
+
+        request.set_task(&stored::name(7));
+
+        let text = String::from_utf8(request.bytes().to_vec()).expect("text");
+        let name = String::from_utf8(stored::name(7).to_vec()).expect("text");
+        assert_eq!(text.len(), length);
+        assert_eq!(text.matches(&name).count(), 2);
+        assert!(!text.contains("TASK") && text.contains(r#""id":1000"#));
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! The whole run: starts the targets, measures them in turn, prints the tables.
 
 mod report;
+mod tasks;
 
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
@@ -18,7 +20,7 @@ use crate::generator::{self, Job};
 use crate::load::{self, Load};
 use crate::processes::{self, Cpu};
 use crate::statistics::{Sample, Summary};
-use crate::target::Target;
+use crate::target::{Setup, Target};
 
 use self::report::{Row, Verdict};
 
@@ -57,6 +59,9 @@ pub(crate) async fn everything(args: &Args) -> anyhow::Result<()> {
     if args.memory {
         run.memory().await?;
     }
+    if args.tasks {
+        tasks::measure(&run).await?;
+    }
     let loads = args.chosen_loads();
     if !loads.is_empty() {
         run.loads(&loads).await?;
@@ -88,7 +93,7 @@ impl Run<'_> {
         for _ in 0..STARTS {
             for (name, took) in &mut took {
                 self.wait_for_quiet().await;
-                let target = Target::start(*name, &self.binaries, None).await?;
+                let target = Target::start(*name, &self.binaries, Setup::default()).await?;
                 took.push(target.took.as_secs_f64() * 1e3);
             }
         }
@@ -99,7 +104,7 @@ impl Run<'_> {
     async fn memory(&self) -> anyhow::Result<()> {
         let mut found = Vec::new();
         for name in &self.args.targets {
-            let target = Target::start(*name, &self.binaries, None).await?;
+            let target = Target::start(*name, &self.binaries, Setup::default()).await?;
             sleep(SETTLING).await;
             found.push((*name, processes::memory(target.root())?));
         }
@@ -133,7 +138,7 @@ impl Run<'_> {
             .iter()
             .filter(|name| **name != Name::Floor)
         {
-            targets.push(Target::start(*name, &self.binaries, None).await?);
+            targets.push(Target::start(*name, &self.binaries, Setup::default()).await?);
         }
         if self.args.targets.contains(&Name::Floor) {
             let mut list = None;
@@ -143,7 +148,11 @@ impl Run<'_> {
             {
                 list = list_of_any(&targets, folder).await?;
             }
-            let floor = Target::start(Name::Floor, &self.binaries, list.as_deref()).await?;
+            let setup = Setup {
+                list: list.as_deref(),
+                ..Setup::default()
+            };
+            let floor = Target::start(Name::Floor, &self.binaries, setup).await?;
             targets.insert(0, floor);
         }
         Ok(targets)
@@ -202,6 +211,8 @@ impl Run<'_> {
             connections: self.args.connections,
             lasting,
             expected: driven.expected,
+            stored: 0,
+            stop: Arc::default(),
             core: self.cores.map(|cores| cores.generator),
         }
     }

@@ -85,7 +85,8 @@ impl Sample {
         seconds * 1e6 / self.latency.count().max(1) as f64
     }
 
-    fn micros(&self, per_mille: u64) -> f64 {
+    /// Returns what so many in a thousand answers stayed under, in microseconds.
+    pub(crate) fn micros(&self, per_mille: u64) -> f64 {
         let quantile = self.latency.quantile(per_mille);
         quantile.map_or(f64::NAN, |took| took.as_secs_f64() * 1e6)
     }

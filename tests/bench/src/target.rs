@@ -27,6 +27,17 @@ const PAUSE: Duration = Duration::from_millis(1);
 /// The longest line that a start prints.
 const LONGEST_LINE: usize = 4096;
 
+/// With what a server is started, beyond its name.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Setup<'a> {
+    /// A file with what the floor lists.
+    pub(crate) list: Option<&'a Path>,
+    /// Where the state is kept; else in a folder of its own.
+    pub(crate) state: Option<&'a Path>,
+    /// Settings, as environment variables.
+    pub(crate) settings: &'a [(&'a str, &'a str)],
+}
+
 /// A server that answers.
 #[derive(Debug)]
 pub(crate) struct Target {
@@ -38,15 +49,14 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// Starts a server and returns once it has answered a request. The floor lists what
-    /// is in the file.
+    /// Starts a server and returns once it has answered a request.
     pub(crate) async fn start(
         name: Name,
         binaries: &Binaries,
-        list: Option<&Path>,
+        setup: Setup<'_>,
     ) -> anyhow::Result<Self> {
         let begin = Instant::now();
-        let mut processes = Processes::start(name, binaries, list)?;
+        let mut processes = Processes::start(name, binaries, setup)?;
         let endpoint = match timeout(PATIENCE, answering(&mut processes)).await {
             Ok(Ok(endpoint)) => endpoint,
             Ok(Err(error)) => {
@@ -61,6 +71,19 @@ impl Target {
             took: begin.elapsed(),
             processes,
         })
+    }
+
+    /// Asks it to end, and waits until it has.
+    pub(crate) async fn stop(mut self) -> anyhow::Result<()> {
+        processes::terminate(self.root());
+        let until = Instant::now() + PATIENCE;
+        while !self.processes.has_ended() {
+            if Instant::now() >= until {
+                bail!("{} does not end{}", self.name, self.processes.said());
+            }
+            sleep(PAUSE).await;
+        }
+        Ok(())
     }
 
     /// Returns the root of its processes.
@@ -94,13 +117,13 @@ struct Processes {
 }
 
 impl Processes {
-    fn start(name: Name, binaries: &Binaries, list: Option<&Path>) -> anyhow::Result<Self> {
+    fn start(name: Name, binaries: &Binaries, setup: Setup<'_>) -> anyhow::Result<Self> {
         let folder = tempfile::Builder::new()
             .prefix("conduit-bench-")
             .tempdir()
             .context("cannot make a temporary folder")?;
         let stderr = File::create(folder.path().join("stderr")).context("cannot make a log")?;
-        let mut command = command(name, binaries, list, folder.path());
+        let mut command = command(name, binaries, setup, folder.path());
         let mut child = command
             .current_dir(folder.path())
             .stdin(Stdio::null())
@@ -118,6 +141,11 @@ impl Processes {
         let stdout = ChildStdout::from_std(stdout).context("cannot read standard output")?;
         processes.stdout = Some(BufReader::new(stdout));
         Ok(processes)
+    }
+
+    /// Says whether the root has ended; it is waited for then.
+    fn has_ended(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(Some(_)))
     }
 
     /// Reads until the line with the endpoint.
@@ -151,18 +179,21 @@ impl Processes {
 
 impl Drop for Processes {
     fn drop(&mut self) {
+        if self.has_ended() {
+            return;
+        }
         processes::kill_tree(self.child.id());
         // It was killed: this does not wait for long.
         drop(self.child.wait());
     }
 }
 
-fn command(name: Name, binaries: &Binaries, list: Option<&Path>, folder: &Path) -> Command {
+fn command(name: Name, binaries: &Binaries, setup: Setup<'_>, folder: &Path) -> Command {
     match name {
         Name::Floor => {
             let mut command = Command::new(binaries.own());
             command.arg("floor");
-            if let Some(list) = list {
+            if let Some(list) = setup.list {
                 command.arg("--list").arg(list);
             }
             command
@@ -172,8 +203,13 @@ fn command(name: Name, binaries: &Binaries, list: Option<&Path>, folder: &Path) 
             command
                 .args(["up", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"])
                 .arg("--state-dir")
-                .arg(folder.join("state"))
-                .env("CONDUIT_GATEWAY_COUNT", gateways.to_string());
+                .arg(
+                    setup
+                        .state
+                        .map_or_else(|| folder.join("state"), Path::to_owned),
+                )
+                .env("CONDUIT_GATEWAY_COUNT", gateways.to_string())
+                .envs(setup.settings.iter().copied());
             command
         }
     }

@@ -1,15 +1,20 @@
 //! A server for the tests, made only of the public API of `conduit`.
 //!
 //! It lists the 100 tools of the benchmarks first, and after them tools that do
-//! what a test needs done: wait, block, panic, fail, tell what they know, change the
-//! server. Its resources and prompts do the same.
+//! what a test needs done: wait, block, panic, fail, tell what they know, ask, become
+//! tasks, change the server. Its resources and prompts do the same.
 
+mod asking;
 mod catalogue;
 mod changing;
+mod durable;
+mod interviews;
+mod jobs;
 mod misbehaving;
 mod patient;
 mod plain;
 mod prompts;
+mod record;
 mod resources;
 mod slow;
 
@@ -33,9 +38,18 @@ fn server() -> ToolboxBuilder {
         .tools(patient::tools())
         .tools(misbehaving::tools())
         .tools(changing::tools(editor))
+        .tools(asking::tools())
+        .tools(durable::tools())
+        .tools(interviews::tools())
+        .tools(jobs::tools())
+        .tools(record::tools())
         .resources(resources::resources())
+        .resource(asking::resource_that_asks())
+        .resources(interviews::resources())
         .templates(resources::templates())
         .prompts(prompts::prompts())
+        .prompt(asking::prompt_that_asks())
+        .prompts(interviews::prompts())
         .logging()
         .resource_updates()
 }

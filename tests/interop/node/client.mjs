@@ -7,10 +7,20 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { z } from 'zod';
 
+import { CAPABILITIES, answerable } from './asking.mjs';
 import { demo } from './demo.mjs';
+import { extension } from './extension.mjs';
 import { fixtures } from './fixtures.mjs';
 import { countingFetch, pings, sessions } from './session.mjs';
-import { INVALID_PARAMS, METHOD_NOT_FOUND, VERSIONS, listen, target, tour } from './tour.mjs';
+import {
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    MISSING_CAPABILITY,
+    VERSIONS,
+    listen,
+    target,
+    tour
+} from './tour.mjs';
 
 const [checks, mode, ...rest] = process.argv.slice(2);
 const { url, ...program } = target(rest);
@@ -18,9 +28,11 @@ const isPipe = url === undefined;
 const isLegacy = mode === 'legacy';
 const negotiation = { modern: { pin: VERSIONS.modern }, auto: 'auto', legacy: 'legacy' }[mode];
 
-async function connect() {
-    const client = new Client({ name: 'tour', version: '1' }, { versionNegotiation: { mode: negotiation } });
+async function connect(capabilities = CAPABILITIES) {
+    const options = { capabilities, versionNegotiation: { mode: negotiation } };
+    const client = new Client({ name: 'tour', version: '1' }, options);
     client.told = listen(client);
+    answerable(client, capabilities, (method, answer) => client.setRequestHandler(method, answer));
     await client.connect(
         isPipe
             ? new StdioClientTransport(program)
@@ -41,13 +53,17 @@ async function listenFor(client, filter) {
     return () => subscription.close();
 }
 
+const TASKS = 'io.modelcontextprotocol/tasks';
+
 const modern = {
     'has no session': ({ client }) => {
         assert.equal(client.transport.sessionId, undefined);
     },
     'discovers the server again': async ({ client }) => {
-        const { supportedVersions } = await client.discover();
+        const { supportedVersions, capabilities } = await client.discover();
         assert.deepEqual(supportedVersions, [VERSIONS.modern]);
+        assert.deepEqual(capabilities.extensions, { [TASKS]: {} });
+        assert.equal(capabilities.tasks, undefined);
     }
 };
 
@@ -72,7 +88,12 @@ const kind = {
     unknownMethod: isLegacy || isPipe ? METHOD_NOT_FOUND : 'CLIENT_HTTP_NOT_IMPLEMENTED',
     // It translates the code of the legacy era.
     unknownResource: INVALID_PARAMS,
-    extra: isLegacy ? { ...pings(), ...(isPipe ? {} : sessions(url)) } : modern
+    needsTask: isLegacy ? METHOD_NOT_FOUND : MISSING_CAPABILITY,
+    extra: {
+        ...(isLegacy ? pings() : modern),
+        ...(isLegacy && !isPipe ? sessions(url) : {}),
+        ...(isPipe && !isLegacy ? {} : extension(url, isLegacy))
+    }
 };
 
 await tour(`client 2.4 ${mode}${isPipe ? ' on a pipe' : ''}`, { demo, fixtures }[checks](kind));

@@ -2,9 +2,10 @@
 
 import assert from 'node:assert/strict';
 
+import { accepting, answering } from './asking.mjs';
 import { text } from './tour.mjs';
 
-const TOOLS = ['add', 'countdown', 'echo', 'time'];
+const TOOLS = ['add', 'ask_name', 'countdown', 'echo', 'slow_report', 'time'];
 
 export function demo({ connect, end, call: callWith }) {
     let client;
@@ -40,6 +41,21 @@ export function demo({ connect, end, call: callWith }) {
             await assert.rejects(pending);
             assert.ok(stop.signal.aborted, 'it failed by itself');
             assert.equal(text(await call('echo', { message: 'again' })), 'again');
+        },
+        'is asked for a name': async () => {
+            const answers = accepting({ name: 'Ada' });
+            const { result } = await answering({ client }, answers, () => call('ask_name', {}));
+            assert.equal(text(result), 'Hello, Ada!');
+        },
+        'is asked half-way through a report, and told how far it is': async () => {
+            const told = [];
+            const options = { onprogress: ({ message }) => void told.push(message) };
+            const { result, asked } = await answering({ client }, accepting({ length: 'long' }), () =>
+                call('slow_report', { topic: 'tea', step_ms: 10 }, options)
+            );
+            assert.match(text(result), /^Report on tea: .* This was found by /);
+            assert.equal(asked.length, 1);
+            assert.deepEqual(told.slice(0, 2), ['collecting', 'sorting']);
         },
         closes: () => end(client)
     };

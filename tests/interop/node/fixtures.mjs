@@ -2,35 +2,56 @@
 // package it comes from. Names and texts are the server's, to the letter.
 //
 // A client is given by how it does what the packages do differently: `connect` returns
-// a connected one that keeps what it is told in `told`, `end` closes it, `call` calls a
-// tool, `ask` sends any method, `version` tells what was agreed on, and `watch` and
-// `followLists` ask for changes and return how to stop. `unknownMethod` and
-// `unknownResource` are the codes that its users see when the server does not know one;
-// `extra` are checks of its own.
+// a connected one that keeps what it is told in `told` and can be asked for some things or
+// for all, `end` closes it, `call` calls a tool, `ask` sends any method, `version` tells
+// what was agreed on, and `watch` and `followLists` ask for changes and return how to stop.
+// `unknownMethod` and `unknownResource` are the codes that its users see when the server
+// does not know one, `needsTask` that of a tool that has to be a task; `extra` are checks of
+// its own.
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 
+import { asking } from './asking.mjs';
+import { jobs } from './jobs.mjs';
 import { INVALID_PARAMS, VERSIONS, pause, text, until } from './tour.mjs';
 
 const LOG_LEVEL = 'io.modelcontextprotocol/logLevel';
 const PNG = Buffer.from('89504e470d0a1a0a', 'hex');
 const LOGGED = ['Tool execution started', 'Tool processing data', 'Tool execution completed'];
 const TOOLS = [
+    'confirm_delete',
+    'failing_job',
     'greet',
     'json_schema_2020_12_tool',
+    'multi_input',
+    'protocol_error_job',
+    'slow_compute',
     'test_audio_content',
+    'test_elicitation',
+    'test_elicitation_sep1034_defaults',
+    'test_elicitation_sep1330_enums',
     'test_embedded_resource',
     'test_error_handling',
     'test_image_content',
+    'test_input_required_result_capabilities',
+    'test_input_required_result_elicitation',
+    'test_input_required_result_list_roots',
+    'test_input_required_result_multi_round',
+    'test_input_required_result_multiple_inputs',
+    'test_input_required_result_request_state',
+    'test_input_required_result_sampling',
+    'test_input_required_result_tampered_state',
     'test_logging_tool',
     'test_missing_capability',
     'test_multiple_content_types',
     'test_reconnection',
+    'test_sampling',
     'test_simple_text',
     'test_streaming_elicitation',
     'test_tool_with_logging',
     'test_tool_with_progress',
+    'test_tool_with_task',
     'test_trigger_prompt_change',
     'test_trigger_tool_change',
     'test_x_mcp_header',
@@ -39,12 +60,14 @@ const TOOLS = [
     'tour_slow',
     'tour_slow_status',
     'tour_structured',
-    'tour_touch_resource'
+    'tour_touch_resource',
+    'tour_visit'
 ];
 const WATCHED = 'test://watched-resource';
 const ITEMS = Array.from({ length: 25 }, (_, at) => `tour://item/${at + 1}`);
-const RESOURCES = ['test://static-text', 'test://static-binary', WATCHED, ...ITEMS];
+const RESOURCES = ['test://static-text', 'test://static-binary', WATCHED, 'tour://welcome', ...ITEMS];
 const PROMPTS = [
+    'test_input_required_result_prompt',
     'test_prompt_with_arguments',
     'test_prompt_with_embedded_resource',
     'test_prompt_with_image',
@@ -84,6 +107,8 @@ export function fixtures(kind) {
         ...resources(tourist),
         ...prompts(tourist),
         ...changes(tourist),
+        ...asking(tourist),
+        ...jobs(tourist),
         ...crowds(tourist),
         ...Object.fromEntries(Object.entries(kind.extra).map(([name, body]) => [name, () => body(tourist)])),
         closes: () => kind.end(tourist.client)
@@ -317,7 +342,7 @@ function resources(tourist) {
                 pages.push(page.resources.map(resource => resource.uri));
                 cursor = page.nextCursor;
             } while (cursor !== undefined);
-            assert.deepEqual(pages.map(page => page.length), [10, 10, 8]);
+            assert.deepEqual(pages.map(page => page.length), [10, 10, 9]);
             assert.deepEqual(pages.flat().sort(), [...RESOURCES].sort());
         },
         'reads a text and a picture': async () => {

@@ -122,7 +122,7 @@ const checks = {
         assert.deepEqual([ok, errors, toolErrors], [100, 0, 0]);
     },
     'lists the resources of all pages': async () => {
-        assert.equal((await result(asked.resources)).resources.length, 28);
+        assert.equal((await result(asked.resources)).resources.length, 29);
     },
     'reads a resource': async () => {
         const { contents } = await result(asked.contents);
@@ -131,7 +131,7 @@ const checks = {
     'lists the templates and the prompts': async () => {
         const { resourceTemplates } = await result(asked.templates);
         assert.deepEqual(resourceTemplates.map(one => one.uriTemplate), ['test://template/{id}/data']);
-        assert.equal((await result(asked.prompts)).prompts.length, 4);
+        assert.equal((await result(asked.prompts)).prompts.length, 5);
     },
     'gets a prompt': async () => {
         const { messages } = await result(asked.prompt);

@@ -4,20 +4,42 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import {
+    CreateMessageRequestSchema,
+    ElicitRequestSchema,
+    ListRootsRequestSchema
+} from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
 
+import { CAPABILITIES, answerable } from './asking.mjs';
 import { demo } from './demo.mjs';
 import { fixtures } from './fixtures.mjs';
 import { countingFetch, pings, sessions } from './session.mjs';
-import { METHOD_NOT_FOUND, RESOURCE_NOT_FOUND, VERSIONS, listen, target, tour } from './tour.mjs';
+import { tasks } from './tasks.mjs';
+import {
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    RESOURCE_NOT_FOUND,
+    VERSIONS,
+    listen,
+    target,
+    tour
+} from './tour.mjs';
 
 const [checks, ...rest] = process.argv.slice(2);
 const { url, ...program } = target(rest);
 const isPipe = url === undefined;
 
-async function connect() {
-    const client = new Client({ name: 'tour', version: '1' });
+const QUESTIONS = {
+    'elicitation/create': ElicitRequestSchema,
+    'sampling/createMessage': CreateMessageRequestSchema,
+    'roots/list': ListRootsRequestSchema
+};
+
+async function connect(capabilities = CAPABILITIES) {
+    const client = new Client({ name: 'tour', version: '1' }, { capabilities });
     client.told = listen(client);
+    answerable(client, capabilities, (method, answer) => client.setRequestHandler(QUESTIONS[method], answer));
     await client.connect(isPipe ? pipe() : new StreamableHTTPClientTransport(url, { fetch: countingFetch(client) }));
     return client;
 }
@@ -51,7 +73,9 @@ const kind = {
     followLists: async () => () => {},
     unknownMethod: METHOD_NOT_FOUND,
     unknownResource: RESOURCE_NOT_FOUND,
-    extra: { ...pings(), ...(isPipe ? {} : sessions(url)) }
+    // It does not even ask the server.
+    needsTask: INVALID_REQUEST,
+    extra: { ...pings(), ...(isPipe ? {} : sessions(url)), ...tasks() }
 };
 
 await tour(`sdk 1.32 legacy${isPipe ? ' on a pipe' : ''}`, { demo, fixtures }[checks](kind));

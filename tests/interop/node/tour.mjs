@@ -2,9 +2,16 @@
 
 import assert from 'node:assert/strict';
 
+export const INTERNAL_ERROR = -32603;
 export const INVALID_PARAMS = -32602;
+export const INVALID_REQUEST = -32600;
 export const METHOD_NOT_FOUND = -32601;
+export const MISSING_CAPABILITY = -32021;
 export const RESOURCE_NOT_FOUND = -32002;
+
+/** What `protocol_error_job` of the server for conformance breaks with. */
+export const BROKEN = -32000;
+
 export const VERSIONS = { modern: '2026-07-28', legacy: '2025-11-25' };
 
 /** How long a check may take, in milliseconds. */

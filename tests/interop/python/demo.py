@@ -3,14 +3,16 @@
 import asyncio
 import json
 
-from fixtures import Kind, text
-from tour import Check
+from asking import accepting, answering
+from fixtures import Kind, Tourist
+from tour import Check, text
 
-TOOLS = {"add", "countdown", "echo", "time"}
+TOOLS = {"add", "ask_name", "countdown", "echo", "slow_report", "time"}
 
 
 def demo(kind: Kind) -> dict[str, Check]:
-    visit = kind.visit()
+    tourist = Tourist(kind)
+    visit = tourist.visit
 
     def call(name: str, arguments: dict[str, object], **options: object):
         return kind.call(visit.client, name, arguments, **options)
@@ -51,6 +53,21 @@ def demo(kind: Kind) -> dict[str, Check]:
         await asyncio.gather(pending, return_exceptions=True)
         assert text(await call("echo", {"message": "again"})) == "again"
 
+    async def is_asked() -> None:
+        result, _ = await answering(tourist, call("ask_name", {}), elicit=accepting(name="Ada"))
+        assert text(result) == "Hello, Ada!"
+
+    async def is_asked_half_way() -> None:
+        told: list[str | None] = []
+
+        async def listen(progress: float, total: float | None, message: str | None) -> None:
+            told.append(message)
+
+        report = call("slow_report", {"topic": "tea", "step_ms": 10}, on_progress=listen)
+        result, asked = await answering(tourist, report, elicit=accepting(length="long"))
+        assert len(asked) == 1 and "This was found by" in text(result), result
+        assert told == ["collecting", "sorting", "writing", "checking"], told
+
     return {
         "connects": visit.enter,
         "lists the tools": lists,
@@ -59,5 +76,7 @@ def demo(kind: Kind) -> dict[str, Check]:
         "tells the time": tells_time,
         "counts down and tells how far it is": tells_progress,
         "a call that is given up leaves the client usable": can_be_given_up,
+        "is asked for a name": is_asked,
+        "is asked half-way through a report, and told how far it is": is_asked_half_way,
         "closes": visit.leave,
     }

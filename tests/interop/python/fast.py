@@ -9,8 +9,10 @@ from fastmcp import Client
 from fastmcp.client.transports import StdioTransport, StreamableHttpTransport
 from mcp.client.subscriptions import listen
 
-from fixtures import fixtures
-from tour import Target, Told, Visit, deprecated, main
+from asking import Answers
+from fixtures import Tourist, fixtures
+from tasks import tasks
+from tour import Check, Target, Told, Visit, deprecated, main
 
 
 class Fast:
@@ -20,16 +22,29 @@ class Fast:
 
     def __init__(self, target: Target) -> None:
         self.target = target
+        self.drives_tasks = not target.is_legacy
 
-    def visit(self) -> Visit:
+    def visit(self, *, can_be_asked: bool = True) -> Visit:
         command, *arguments = self.target.words
         transport = (
             StdioTransport(command, arguments, keep_alive=False)
             if self.target.is_pipe
             else StreamableHttpTransport(command)
         )
-        told = Told()
-        return Visit(Client(transport, mode=self.target.negotiation, message_handler=told), told)
+        told, answers = Told(), Answers()
+
+        async def elicit(message: str, kind: Any, params: Any, context: Any) -> Any:
+            return await answers.on_elicit(context, params)
+
+        async def sample(messages: Any, params: Any, context: Any) -> Any:
+            return await answers.on_sample(context, params)
+
+        async def roots(context: Any) -> Any:
+            return (await answers.on_roots(context)).roots
+
+        handlers: dict[str, Any] = {"elicitation_handler": elicit, "sampling_handler": sample, "roots": roots}
+        asked = handlers if can_be_asked else {}
+        return Visit(Client(transport, mode=self.target.negotiation, message_handler=told, **asked), told, answers)
 
     def call(self, client: Client, name: str, arguments: Any, *, on_progress: Any = None, meta: Any = None):
         return client.call_tool_mcp(name, arguments, progress_handler=on_progress, meta=meta)
@@ -82,6 +97,9 @@ class Fast:
             return
         async with listen(client.session, tools_list_changed=True, prompts_list_changed=True):
             yield
+
+    def extra(self, tourist: Tourist) -> dict[str, Check]:
+        return tasks(tourist) if self.drives_tasks else {}
 
 
 if __name__ == "__main__":

@@ -24,15 +24,18 @@ from mcp_types import (
     ResourceTemplateReference,
 )
 
-from tour import INVALID_PARAMS, RESOURCE_NOT_FOUND, Check, Target, Visit, error_of, until
+from asking import asking
+from jobs import jobs
+from tour import INVALID_PARAMS, RESOURCE_NOT_FOUND, Check, Target, Visit, error_of, text, until
 
 LOG_LEVEL = "io.modelcontextprotocol/logLevel"
 PNG = bytes.fromhex("89504e470d0a1a0a")
 LOGGED = ["Tool execution started", "Tool processing data", "Tool execution completed"]
 WATCHED = "test://watched-resource"
 ITEMS = [f"tour://item/{number}" for number in range(1, 26)]
-RESOURCES = ["test://static-text", "test://static-binary", WATCHED, *ITEMS]
+RESOURCES = ["test://static-text", "test://static-binary", WATCHED, "tour://welcome", *ITEMS]
 PROMPTS = [
+    "test_input_required_result_prompt",
     "test_prompt_with_arguments",
     "test_prompt_with_embedded_resource",
     "test_prompt_with_image",
@@ -52,8 +55,10 @@ class Kind(Protocol):
     target: Target
     # Asks for log messages with every modern request.
     always_asks_for_logs: bool
+    # Follows a task to its result, whoever calls.
+    drives_tasks: bool
 
-    def visit(self) -> Visit: ...
+    def visit(self, *, can_be_asked: bool = True) -> Visit: ...
     def call(
         self, client: Any, name: str, arguments: dict[str, Any], *, on_progress: Any = None, meta: Any = None
     ) -> Awaitable[CallToolResult]: ...
@@ -70,15 +75,21 @@ class Kind(Protocol):
     def ping(self, client: Any) -> Awaitable[object]: ...
     def watch(self, client: Any, uri: str) -> AbstractAsyncContextManager[object]: ...
     def follow_lists(self, client: Any) -> AbstractAsyncContextManager[object]: ...
+    # Checks of what only this package can do.
+    def extra(self, tourist: "Tourist") -> dict[str, Check]: ...
 
 
 class Tourist:
     """A client on its tour."""
 
-    def __init__(self, kind: Kind) -> None:
+    def __init__(self, kind: Kind, *, can_be_asked: bool = True) -> None:
         self.kind = kind
         self.target = kind.target
-        self.visit = kind.visit()
+        self.visit = kind.visit(can_be_asked=can_be_asked)
+
+    def other(self, *, can_be_asked: bool = True) -> "Tourist":
+        """Another client of the same server."""
+        return Tourist(self.kind, can_be_asked=can_be_asked)
 
     @property
     def client(self) -> Any:
@@ -114,15 +125,13 @@ def fixtures(kind: Kind) -> dict[str, Check]:
         **resources(tourist),
         **prompts(tourist),
         **changes(tourist),
+        **asking(tourist),
+        **jobs(tourist),
+        **kind.extra(tourist),
         **crowds(tourist),
         **(session(tourist) if kind.target.is_legacy else {}),
         "closes": lambda: tourist.visit.leave(),
     }
-
-
-def text(result: CallToolResult) -> str:
-    assert len(result.content) == 1 and result.content[0].type == "text", result
-    return result.content[0].text
 
 
 def introduction(tourist: Tourist) -> dict[str, Check]:
@@ -328,7 +337,7 @@ def resources(tourist: Tourist) -> dict[str, Check]:
 
     async def lists() -> None:
         listed = [page async for page in pages()]
-        assert [len(page) for page in listed] == [10, 10, 8], listed
+        assert [len(page) for page in listed] == [10, 10, 9], listed
         assert sorted(sum(listed, [])) == sorted(RESOURCES), listed
 
     async def reads() -> None:
@@ -437,7 +446,7 @@ def crowds(tourist: Tourist) -> dict[str, Check]:
         assert [text(result) for result in results] == sent
 
     async def serves_two() -> None:
-        other = Tourist(kind)
+        other = tourist.other()
         await other.visit.enter()
         ours, theirs = await asyncio.gather(
             tourist.call("tour_echo", {"text": "ours"}), other.call("tour_echo", {"text": "theirs"})
@@ -447,7 +456,7 @@ def crowds(tourist: Tourist) -> dict[str, Check]:
         assert text(await tourist.call("tour_echo", {"text": "still"})) == "still"
 
     async def hears_of_others() -> None:
-        other = Tourist(kind)
+        other = tourist.other()
         await other.visit.enter()
         async with kind.watch(other.client, WATCHED):
             await tourist.call("tour_touch_resource", {"uri": WATCHED})

@@ -7,24 +7,32 @@ from typing import Any
 
 from mcp import Client, StdioServerParameters
 
+from asking import Answers
 from demo import demo
-from fixtures import fixtures
-from tour import Target, Told, Visit, deprecated, main
+from fixtures import Tourist, fixtures
+from tour import Check, Target, Told, Visit, deprecated, main
 
 
 class Sdk:
     """How the SDK does it."""
 
     always_asks_for_logs = False
+    drives_tasks = False
 
     def __init__(self, target: Target) -> None:
         self.target = target
 
-    def visit(self) -> Visit:
+    def visit(self, *, can_be_asked: bool = True) -> Visit:
         command, *arguments = self.target.words
         server = StdioServerParameters(command=command, args=arguments) if self.target.is_pipe else command
-        told = Told()
-        return Visit(Client(server, mode=self.target.negotiation, message_handler=told), told)
+        told, answers = Told(), Answers()
+        callbacks: dict[str, Any] = {
+            "elicitation_callback": answers.on_elicit,
+            "sampling_callback": answers.on_sample,
+            "list_roots_callback": answers.on_roots,
+        }
+        asked = callbacks if can_be_asked else {}
+        return Visit(Client(server, mode=self.target.negotiation, message_handler=told, **asked), told, answers)
 
     def call(self, client: Client, name: str, arguments: Any, *, on_progress: Any = None, meta: Any = None):
         return client.call_tool(name, arguments, progress_callback=on_progress, meta=meta)
@@ -77,6 +85,9 @@ class Sdk:
             return
         async with client.listen(tools_list_changed=True, prompts_list_changed=True):
             yield
+
+    def extra(self, tourist: Tourist) -> dict[str, Check]:
+        return {}
 
 
 if __name__ == "__main__":

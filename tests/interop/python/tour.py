@@ -7,12 +7,18 @@ import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mcp.shared.exceptions import MCPError
+from mcp_types import CallToolResult
 
+if TYPE_CHECKING:
+    from asking import Answers
+
+INTERNAL_ERROR = -32603
 INVALID_PARAMS = -32602
 METHOD_NOT_FOUND = -32601
+MISSING_CAPABILITY = -32021
 RESOURCE_NOT_FOUND = -32002
 VERSIONS = {"modern": "2026-07-28", "auto": "2026-07-28", "legacy": "2025-11-25"}
 
@@ -68,9 +74,10 @@ class Told:
 class Visit:
     """A client that is connected until it is left, in the task that entered it."""
 
-    def __init__(self, client: AbstractAsyncContextManager[Any], told: Told) -> None:
+    def __init__(self, client: AbstractAsyncContextManager[Any], told: Told, answers: "Answers") -> None:
         self.client: Any = client
         self.told = told
+        self.answers = answers
 
     async def enter(self) -> None:
         await self.client.__aenter__()
@@ -84,6 +91,12 @@ async def deprecated() -> AsyncIterator[None]:
     """For methods of the legacy era: that they are deprecated is no news."""
     with warnings.catch_warnings(action="ignore"):
         yield
+
+
+def text(result: CallToolResult) -> str:
+    """The text of a result that is one text."""
+    assert len(result.content) == 1 and result.content[0].type == "text", result
+    return result.content[0].text
 
 
 async def error_of(call: Awaitable[object]) -> MCPError:

@@ -5,16 +5,20 @@ use std::sync::Arc;
 
 use conduit_testkit::{PATIENCE, Tree, binary};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResult, ErrorData, LoggingMessageNotificationParam,
-    ProgressNotificationParam, ProtocolVersion, ResourceUpdatedNotificationParam,
+    CallToolRequestParams, CallToolResult, ClientConfig, CreateMessageRequestParams,
+    CreateMessageResult, ElicitRequestParams, ElicitResult, ErrorData, Implementation,
+    ListRootsResult, LoggingMessageNotificationParam, ProgressNotificationParam, ProtocolVersion,
+    ResourceUpdatedNotificationParam,
 };
-use rmcp::service::{NotificationContext, RunningService, ServiceError};
+use rmcp::service::{NotificationContext, RequestContext, RunningService, ServiceError};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::{ClientHandler, ClientLifecycleMode, ClientServiceExt as _, RoleClient};
 use serde_json::Value;
 use tokio::process::{Child, Command};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
+
+use crate::answers::{Answers, Can};
 
 /// How the client and the server agree on a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,10 +53,12 @@ pub(crate) enum Told {
     PromptsChanged,
 }
 
-/// Remembers what it is told.
-#[derive(Clone, Debug, Default)]
+/// Remembers what it is told, and answers what it is asked.
+#[derive(Clone, Debug)]
 pub(crate) struct Listener {
+    can: Can,
     told: Arc<Mutex<Vec<Told>>>,
+    answers: Arc<Answers>,
 }
 
 impl Mode {
@@ -78,7 +84,15 @@ impl Mode {
 
 impl Client {
     pub(crate) async fn connect(place: &Place<'_>, mode: Mode) -> Self {
-        let listener = Listener::default();
+        Self::connect_as(place, mode, Can::Answer).await
+    }
+
+    pub(crate) async fn connect_as(place: &Place<'_>, mode: Mode, can: Can) -> Self {
+        let listener = Listener {
+            can,
+            told: Arc::default(),
+            answers: Arc::default(),
+        };
         let lifecycle = mode.lifecycle();
         let (service, server) = match place {
             Place::Http(tree) => {
@@ -127,6 +141,11 @@ impl Client {
         std::mem::take(&mut *listener.told.lock().await)
     }
 
+    /// How it answers what it is asked.
+    pub(crate) fn answers(&self) -> &Answers {
+        &self.service.service().answers
+    }
+
     /// Closes the connection, and waits for a server that has no other.
     pub(crate) async fn end(self) {
         self.service.cancel().await.expect("a clean end");
@@ -144,6 +163,33 @@ impl Listener {
 }
 
 impl ClientHandler for Listener {
+    fn get_info(&self) -> ClientConfig {
+        ClientConfig::new(self.can.capabilities(), Implementation::new("tour", "1"))
+    }
+
+    async fn create_elicitation(
+        &self,
+        params: ElicitRequestParams,
+        _context: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        Ok(self.answers.elicit(&params).await)
+    }
+
+    async fn create_message(
+        &self,
+        params: CreateMessageRequestParams,
+        _context: RequestContext<RoleClient>,
+    ) -> Result<CreateMessageResult, ErrorData> {
+        Ok(self.answers.sample(&params).await)
+    }
+
+    async fn list_roots(
+        &self,
+        _context: RequestContext<RoleClient>,
+    ) -> Result<ListRootsResult, ErrorData> {
+        Ok(self.answers.roots().await)
+    }
+
     async fn on_progress(
         &self,
         params: ProgressNotificationParam,

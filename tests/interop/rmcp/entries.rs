@@ -34,7 +34,7 @@ pub(crate) async fn resources(client: &Client) {
             break;
         }
     }
-    assert_eq!(pages, [10, 10, 8]);
+    assert_eq!(pages, [10, 10, 9]);
     let params = PaginatedRequestParams::default().with_cursor(Some("no-such-cursor".to_owned()));
     let refused = client.service.list_resources(Some(params)).await;
     assert_eq!(refusal(refused).code, ErrorCode::INVALID_PARAMS);

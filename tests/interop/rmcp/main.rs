@@ -9,10 +9,13 @@
 )]
 #![expect(deprecated, reason = "the SDK deprecates what only the legacy era has")]
 
+mod answers;
+mod asking;
 mod calls;
 mod changes;
 mod client;
 mod entries;
+mod jobs;
 
 use conduit_testkit::{Options, Tree, binary};
 use serde_json::json;
@@ -62,6 +65,15 @@ async fn visit(place: &Place<'_>, mode: Mode) {
     entries::completion(&client).await;
     changes::of_a_resource(&client).await;
     changes::of_lists(&client).await;
+    asking::forms(&client).await;
+    asking::fields(&client).await;
+    asking::pages(&client).await;
+    asking::models_and_roots(&client).await;
+    asking::several(&client).await;
+    asking::elsewhere(&client).await;
+    asking::of_nobody(place, mode).await;
+    jobs::as_calls(&client).await;
+    jobs::as_tasks(place, mode).await;
 
     let other = Client::connect(place, mode).await;
     let (ours, theirs) = tokio::join!(

@@ -52,42 +52,18 @@ const fn second() -> u16 {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-    use std::sync::mpsc::{Receiver, Sender, channel};
+    use std::sync::mpsc::Receiver;
 
-    use conduit_server::{
-        ContextParts, Emission, Emit, Era, ProgressToken, RequestId, TraceContext,
-    };
+    use conduit_server::{ContextParts, Emission};
     use tokio::time::Instant;
     use tokio_util::sync::CancellationToken;
 
+    use super::super::trial;
     use super::*;
 
-    struct Ear(Sender<Emission>);
-
-    impl Emit for Ear {
-        fn emit(&self, emission: Emission) {
-            self.0.send(emission).expect("a listener");
-        }
-    }
-
     fn context(token: CancellationToken) -> (Context, Receiver<Emission>) {
-        let (sender, said) = channel();
-        let context = Context::new(ContextParts {
-            era: Era::Modern,
-            version: None,
-            session: None,
-            principal: None,
-            request_id: RequestId::from(1),
-            client_info: None,
-            capabilities: crate::ClientCapabilities::default(),
-            log_level: None,
-            trace: TraceContext::default(),
-            progress_token: ProgressToken::from_json("1").ok(),
-            token,
-            emit: Some(Arc::new(Ear(sender))),
-        });
-        (context, said)
+        let (parts, said) = trial::parts();
+        (Context::new(ContextParts { token, ..parts }), said)
     }
 
     #[tokio::test(start_paused = true)]

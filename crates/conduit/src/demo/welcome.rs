@@ -12,6 +12,9 @@ You have just read a resource, so your client and this server understand each ot
 What you can try next:
 
 - call `add` with `{\"a\": 2, \"b\": 40}`, or `countdown` and watch its progress
+- let `ask_name` ask you something
+- let `slow_report` write on any topic: it asks half-way, and is a task if your client
+  knows tasks
 - read `demo://time/Asia%2FTokyo`, or any other time zone
 - fill in the prompt `meet`: your client can complete the time zones
 ";

@@ -15,12 +15,14 @@ use conduit_link::{
     Answer, Answerer, Delivery, Lane, Link, Links, Message, Options, Receiver, Refusal, Role,
     ShardMap, Slot, ToChild, ToSupervisor,
 };
+use conduit_supervisor::Mark;
 use conduit_telemetry::Telemetry;
 use serde_bytes::ByteBuf;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
+use uuid::Uuid;
 
 use super::parent::Parent;
 use super::{block_on, settings};
@@ -39,7 +41,11 @@ pub(crate) struct House {
     control: Link,
     ready: Arc<OnceLock<Vec<SocketAddr>>>,
     orders: mpsc::Receiver<Order>,
+    /// Which gateways may be running, once the supervisor has said so.
+    gateways: watch::Receiver<Option<Vec<Uuid>>>,
     parent: Parent,
+    /// Says that this process lives, to whoever comes after its supervisor.
+    _mark: Mark,
     /// Its handler is there in every child: a signal without one would kill it.
     terminate: Signal,
     is_gateway: bool,
@@ -122,6 +128,9 @@ impl House {
         conduit_telemetry::init_logging(format, settings.log.level.as_str(), &name)
             .map_err(Failure::of("cannot start the log"))?;
         panics::log_without_text();
+        // Before it is known whether the supervisor is there, see `conduit_supervisor::Mark`.
+        let mark = Mark::leave(&child.run_dir, child.life)
+            .map_err(Failure::of("cannot leave a mark in the run directory"))?;
         let parent = Parent::watch(child.parent).map_err(Failure::orphaned)?;
         let watch = |kind| signal(kind).map_err(Failure::of("cannot watch for signals"));
         let terminate = watch(SignalKind::terminate())?;
@@ -132,11 +141,15 @@ impl House {
         links.watch_loop(tokio::runtime::Handle::current());
         telemetry.watch_links(&links);
         let (send, orders) = mpsc::channel(ORDERS);
+        let (lives, gateways) = watch::channel(None);
         let ready = Arc::new(OnceLock::new());
-        let control = links.connect(
-            Slot::SUPERVISOR,
-            receiver(telemetry.clone(), Arc::clone(&ready), send),
-        );
+        let ear = Ear {
+            telemetry: telemetry.clone(),
+            ready: Arc::clone(&ready),
+            orders: send,
+            lives,
+        };
+        let control = links.connect(Slot::SUPERVISOR, ear.receiver());
         Ok(Self {
             settings,
             telemetry,
@@ -144,10 +157,17 @@ impl House {
             control,
             ready,
             orders,
+            gateways,
             parent,
+            _mark: mark,
             terminate,
             is_gateway: child.slot.role == Role::Gateway,
         })
+    }
+
+    /// Returns which gateways may be running, as it changes.
+    pub(crate) fn gateways(&self) -> watch::Receiver<Option<Vec<Uuid>>> {
+        self.gateways.clone()
     }
 
     /// Returns what tells the supervisor that this child is ready.
@@ -233,34 +253,50 @@ fn start_links(child: &Child, settings: &Settings, holds_listener: bool) -> Resu
 
 /// Hears the supervisor, on the link thread: metrics are answered there, so that
 /// they can be had while the main loop is stuck.
-fn receiver(
+struct Ear {
     telemetry: Telemetry,
     ready: Arc<OnceLock<Vec<SocketAddr>>>,
     orders: mpsc::Sender<Order>,
-) -> Receiver {
-    Arc::new(move |link, delivery| {
-        let order = match delivery {
-            Delivery::Up(_hello) => return say_ready(&link, &ready),
-            Delivery::Down(reason) => return debug!(?reason, "the supervisor's link is down"),
-            Delivery::Event(incoming) => match order_of(incoming.message) {
-                Some(Asked::Order(order)) => order,
-                Some(Asked::Scrape | Asked::Probe) | None => return debug!("not an event"),
-            },
-            Delivery::Call(incoming, answerer) => match order_of(incoming.message) {
-                Some(Asked::Scrape) => {
-                    let metrics = ByteBuf::from(telemetry.encode());
-                    return answerer.answer(Answer::Metrics(metrics));
-                }
-                Some(Asked::Probe) => Order::Probe(answerer),
-                Some(Asked::Order(_)) | None => {
-                    return answerer.answer(Answer::Refused(Refusal::Misplaced));
-                }
-            },
-        };
-        if let Err(unheard) = orders.try_send(order) {
+    lives: watch::Sender<Option<Vec<Uuid>>>,
+}
+
+impl Ear {
+    fn receiver(self) -> Receiver {
+        Arc::new(move |link, delivery| match delivery {
+            Delivery::Up(_hello) => say_ready(&link, &self.ready),
+            Delivery::Down(reason) => debug!(?reason, "the supervisor's link is down"),
+            Delivery::Event(incoming) => self.hear(incoming.message),
+            Delivery::Call(incoming, answerer) => self.take(incoming.message, answerer),
+        })
+    }
+
+    fn hear(&self, message: Message) {
+        if let Message::ToChild(ToChild::Gateways { lives }) = message {
+            self.lives.send_replace(Some(lives));
+            return;
+        }
+        match order_of(message) {
+            Some(Asked::Order(order)) => self.order(order),
+            Some(Asked::Scrape | Asked::Probe) | None => debug!("not an event"),
+        }
+    }
+
+    fn take(&self, message: Message, answerer: Answerer) {
+        match order_of(message) {
+            Some(Asked::Scrape) => {
+                let metrics = ByteBuf::from(self.telemetry.encode());
+                answerer.answer(Answer::Metrics(metrics));
+            }
+            Some(Asked::Probe) => self.order(Order::Probe(answerer)),
+            Some(Asked::Order(_)) | None => answerer.answer(Answer::Refused(Refusal::Misplaced)),
+        }
+    }
+
+    fn order(&self, order: Order) {
+        if let Err(unheard) = self.orders.try_send(order) {
             warn!(order = ?unheard.into_inner(), "too many orders, one is lost");
         }
-    })
+    }
 }
 
 /// What a message of the supervisor asks for.
@@ -275,12 +311,15 @@ fn order_of(message: Message) -> Option<Asked> {
         debug!(?message, "not for a child");
         return None;
     };
-    Some(match message {
-        ToChild::Drain { grace_ms } => Asked::Order(Order::Drain(Duration::from_millis(grace_ms))),
-        ToChild::ShardMap(map) => Asked::Order(Order::ShardMap(map)),
-        ToChild::Scrape => Asked::Scrape,
-        ToChild::Probe => Asked::Probe,
-    })
+    match message {
+        ToChild::Drain { grace_ms } => {
+            Some(Asked::Order(Order::Drain(Duration::from_millis(grace_ms))))
+        }
+        ToChild::ShardMap(map) => Some(Asked::Order(Order::ShardMap(map))),
+        ToChild::Scrape => Some(Asked::Scrape),
+        ToChild::Probe => Some(Asked::Probe),
+        ToChild::Gateways { .. } => None,
+    }
 }
 
 fn say_ready(link: &Link, ready: &OnceLock<Vec<SocketAddr>>) {

@@ -9,7 +9,7 @@ use conduit_runtime::{Gateway, Hosted};
 use tracing::error;
 
 use super::child::{self, House, Order};
-use super::{block_on, inherited, settings};
+use super::{block_on, inherited, keys, settings};
 use crate::Server;
 use crate::args::Child;
 use crate::failure::Failure;
@@ -27,15 +27,24 @@ pub(crate) fn run(child: &Child, servers: Vec<Arc<dyn Server>>) -> Result<(), Fa
         let balance = Balance::open(counters, child.slot.index)
             .map_err(Failure::of("cannot read the connection counters"))?;
         let time_limit = house.settings.limits.request_timeout_ms.duration();
+        let tasks = house.settings.tasks.enabled;
         let paths = servers::paths(&servers);
         let hosted = servers
             .into_iter()
-            .map(|server| Hosted::new(server, &house.telemetry, time_limit))
+            .map(|server| Hosted::new(server, &house.telemetry, time_limit).with_tasks(tasks))
             .collect();
         let options = settings::gateway(&house.settings, child.slot.index);
-        let gateway = Gateway::start(options, hosted, Some(&house.links), &house.telemetry)
-            .await
-            .map_err(Failure::of("cannot start the gateway"))?;
+        let sealer = keys::sealer(&house.settings)?;
+        let gateway = Gateway::start(
+            options,
+            hosted,
+            sealer,
+            Some(&house.links),
+            None,
+            &house.telemetry,
+        )
+        .await
+        .map_err(Failure::of("cannot start the gateway"))?;
         let http = settings::http(&house.settings, paths, address.ip().is_loopback());
         let telemetry = house.telemetry.clone();
         let endpoint = Endpoint::start(listener, Some(balance), gateway.clone(), telemetry, http)

@@ -1,6 +1,8 @@
 //! Turns the settings' words into the options of each component: the only place
 //! that knows both.
 
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use conduit_config::{AddressScope, LogFormat, Settings};
@@ -55,6 +57,23 @@ pub(crate) fn gateway(settings: &Settings, index: u16) -> conduit_runtime::Optio
         },
         cancelled_per_scope: settings.cancellation.per_scope.get(),
         mail_deadline: settings.cancellation.remote_deadline_ms.duration(),
+        input_rounds: u32::try_from(settings.input.max_rounds.get()).unwrap_or(u32::MAX),
+        bridge_input: settings.legacy.bridge_input,
+        bridge_patience: settings.input.bridge_timeout_ms.duration(),
+        tasks: tasks(settings),
+    }
+}
+
+fn tasks(settings: &Settings) -> conduit_runtime::TaskOptions {
+    let tasks = &settings.tasks;
+    conduit_runtime::TaskOptions {
+        ttl: tasks.ttl_ms.duration(),
+        most_ttl: tasks.max_ttl_ms.duration(),
+        poll: tasks.poll_ms.duration(),
+        attempts: tasks.max_attempts.get(),
+        running: tasks.running.get(),
+        lease: tasks.lease_ms.duration(),
+        result_bytes: tasks.max_result_bytes.get(),
     }
 }
 
@@ -97,17 +116,37 @@ pub(crate) fn http(
     }
 }
 
-pub(crate) fn store(settings: &Settings) -> conduit_store::Options {
+/// `path` is the database.
+pub(crate) fn store(settings: &Settings, path: PathBuf) -> conduit_store::Options {
+    let number = |number: NonZeroUsize| u64::try_from(number.get()).unwrap_or(u64::MAX);
+    let tasks = &settings.tasks;
     conduit_store::Options {
-        path: settings.state.dir.join("conduit.db"),
+        path,
+        tasks: conduit_store::TaskOptions {
+            cap: number(tasks.max),
+            per_owner: number(tasks.max_per_owner),
+            running: number(tasks.running),
+            running_per_owner: number(tasks.running_per_owner),
+            max_result: tasks.max_result_bytes.get(),
+            lease: tasks.lease_ms.duration(),
+            spent_cap: SPENT,
+        },
         session_idle: settings.sessions.idle_ms.duration(),
-        session_cap: u64::try_from(settings.sessions.max.get()).unwrap_or(u64::MAX),
+        session_cap: number(settings.sessions.max),
         batch: settings.store.batch.get(),
         queue: settings.store.queue.get(),
         sweep_every: SWEEP,
         // A gateway that is silent for longer is dead, and has forgotten everything.
         forget_deadline: settings.supervisor.dead_after_ms.duration(),
     }
+}
+
+/// The most states that hold for one use and are remembered; each as long as it holds.
+const SPENT: u64 = 1_000_000;
+
+/// Where the store keeps everything.
+pub(crate) fn database(settings: &Settings) -> PathBuf {
+    settings.state.dir.join("conduit.db")
 }
 
 /// How often the store looks for sessions that were idle for too long.

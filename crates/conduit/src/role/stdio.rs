@@ -1,4 +1,5 @@
-//! One client on standard input and output: the gateway's runtime without a tree.
+//! One client on standard input and output: the gateway's runtime without a tree. Its
+//! tasks end with it.
 
 use std::sync::Arc;
 
@@ -12,7 +13,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 use tracing::info;
 
-use super::{block_on, settings};
+use super::own_store::OwnStore;
+use super::{block_on, keys, settings};
 use crate::failure::Failure;
 use crate::{Server, panics};
 
@@ -25,11 +27,16 @@ pub(crate) fn run(sources: &Sources, server: Arc<dyn Server>) -> Result<(), Fail
     block_on(async {
         let telemetry = Telemetry::new("stdio");
         let time_limit = settings.limits.request_timeout_ms.duration();
-        let hosted = Hosted::new(server, &telemetry, time_limit);
+        let tasks = settings.tasks.enabled;
+        let hosted = Hosted::new(server, &telemetry, time_limit).with_tasks(tasks);
         let runtime = settings::gateway(&settings, 0);
-        let gateway = Gateway::start(runtime, vec![hosted], None, &telemetry)
+        let sealer = keys::own_sealer(&settings);
+        let store = OwnStore::start(&settings, &telemetry).await?;
+        let door = Some(store.door());
+        let gateway = Gateway::start(runtime, vec![hosted], sealer, None, door, &telemetry)
             .await
             .map_err(Failure::of("cannot start the runtime"))?;
+        store.tell(&gateway);
         let options = Options {
             max_line: settings.http.max_body_bytes.get(),
             grace: settings.supervisor.drain_grace_ms.duration(),

@@ -1,4 +1,4 @@
-//! The store: sessions on disk.
+//! The store: sessions and tasks on disk.
 
 use super::{child, settings};
 use crate::args::Child;
@@ -6,11 +6,12 @@ use crate::failure::Failure;
 
 pub(crate) fn run(child: &Child) -> Result<(), Failure> {
     child::run_inner(child, |house, stop, ready| {
-        let options = settings::store(&house.settings);
+        let options = settings::store(&house.settings, settings::database(&house.settings));
         conduit_store::run(
             options,
             house.links.clone(),
             house.telemetry.clone(),
+            house.gateways(),
             stop,
             ready,
         )

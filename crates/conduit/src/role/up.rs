@@ -16,7 +16,7 @@ use tracing::{info, warn};
 
 use super::banner::Banner;
 use super::pages::BoardPages;
-use super::{block_on, settings};
+use super::{block_on, keys, settings};
 use crate::args::Program;
 use crate::failure::Failure;
 use crate::{Server, command, panics, servers};
@@ -33,12 +33,20 @@ pub(crate) fn run(
     panics::log_without_text();
     fit_descriptors(&mut settings.http.max_connections)?;
     let claim = Claim::take(&settings.state.dir)?;
+    // Their sockets, slots and tasks are theirs until then.
+    let patience = settings.supervisor.drain_grace_ms.duration() + ENDING;
+    block_on(async { Ok(claim.outlive_orphans(patience).await?) })?;
     let listener = bind(settings.http.listen).map_err(Failure::at("cannot serve http.listen"))?;
     let admin = bind(settings.admin.listen).map_err(Failure::at("cannot serve admin.listen"))?;
+    // Every gateway opens it for itself; here it is made, and found unusable early.
+    drop(keys::open(&settings)?);
     block_on(supervise(settings, claim, listener, admin, servers))
 }
 
 // === Behind the role ===
+
+/// How much longer than its grace an orphan may take to end.
+const ENDING: Duration = Duration::from_secs(3);
 
 /// Lets this process and its children open as many files as the system allows, and
 /// holds `connections` to what that leaves for clients.

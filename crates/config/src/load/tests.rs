@@ -563,6 +563,24 @@ fn both_ports_at_one_address_are_refused() {
     );
 }
 
+#[test]
+fn a_task_that_lives_longer_than_any_may_is_refused() {
+    refuses(
+        "[tasks]\nmax_ttl_ms = 60000\n",
+        "`tasks.ttl_ms` (default) must not be more than \
+         `tasks.max_ttl_ms` (conduit.toml:2:1)",
+    );
+}
+
+#[test]
+fn a_task_is_not_taken_from_a_gateway_before_it_counts_as_dead() {
+    refuses(
+        "[supervisor]\ndead_after_ms = 30000\n",
+        "`tasks.lease_ms` (default) must be more than \
+         `supervisor.dead_after_ms` (conduit.toml:2:1)",
+    );
+}
+
 // All settings.
 
 #[test]

@@ -70,7 +70,7 @@ fn a_result_or_an_error_without_a_method_is_a_response() {
         r#"{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"x"}}"#,
     ] {
         assert!(
-            matches!(parse(text.as_bytes()), Ok(Message::Response)),
+            matches!(parse(text.as_bytes()), Ok(Message::Response(_))),
             "{text}"
         );
     }
@@ -204,4 +204,47 @@ fn only_what_wants_an_answer_has_an_id_to_peek_at() {
         let id = peek_id(text.as_bytes());
         assert_eq!(id.as_ref().map(RequestId::as_json), expected, "{text}");
     }
+}
+
+#[track_caller]
+fn response(text: &str, id: Option<&str>, answer: Result<&str, &str>) {
+    let Ok(Message::Response(response)) = parse(text.as_bytes()) else {
+        panic!("a response: {text}");
+    };
+
+    assert_eq!(response.id.as_ref().map(RequestId::as_json), id, "{text}");
+    let found = response.answer.map(RawValue::get).map_err(RawValue::get);
+    assert_eq!(found, answer, "{text}");
+}
+
+#[test]
+fn a_response_says_what_it_answers_and_how() {
+    response(
+        r#"{"jsonrpc":"2.0","id":"q1","result":{"n": 1.50}}"#,
+        Some("\"q1\""),
+        Ok(r#"{"n": 1.50}"#),
+    );
+    response(
+        r#"{"jsonrpc":"2.0","id":7,"error":{"code":-1,"message":"no"}}"#,
+        Some("7"),
+        Err(r#"{"code":-1,"message":"no"}"#),
+    );
+}
+
+#[test]
+fn a_response_that_cannot_be_read_answers_nothing() {
+    for id in ["", r#""id":null,"#, r#""id":1.5,"#, r#""id":{},"#] {
+        let text = format!(r#"{{"jsonrpc":"2.0",{id}"result":{{}}}}"#);
+        response(&text, None, Ok("{}"));
+    }
+    response(
+        r#"{"jsonrpc":"2.0","id":7,"result":{},"error":{}}"#,
+        None,
+        Err("{}"),
+    );
+}
+
+#[test]
+fn the_id_of_a_response_is_no_id_to_answer() {
+    assert_eq!(peek_id(br#"{"jsonrpc":"2.0","id":7,"result":{}}"#), None);
 }

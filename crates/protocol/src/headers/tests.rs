@@ -325,3 +325,18 @@ fn arguments_of_a_legacy_call_need_no_headers() {
 
     assert!(outcome.is_ok());
 }
+
+#[test]
+fn a_request_about_a_task_may_leave_its_name_out_and_may_not_lie() {
+    let context = modern(Some("2026-07-28"));
+    let raw: &RawValue = serde_json::from_str(r#"{"taskId":"t1"}"#).expect("valid JSON");
+    let params = Params::read(Some(raw));
+    for method in [Method::TasksGet, Method::TasksUpdate, Method::TasksCancel] {
+        let check = |field| check_name_header_of(field, &context, method, &params);
+
+        assert!(check(Field::Absent).is_ok());
+        assert!(check(one("t1")).is_ok());
+        mismatch(check(one("t2")), "match");
+        mismatch(check(Field::Many), "more than once");
+    }
+}

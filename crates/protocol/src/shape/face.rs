@@ -18,6 +18,7 @@ use crate::read::ReadResult;
 use crate::shape::json::{Object, put};
 use crate::shape::{Rendered, Shaped, error, legacy, modern, result_head, result_tail};
 use crate::version::{LEGACY_VERSIONS, negotiate};
+use crate::wire_error::WireError;
 
 /// What one server says about itself, ready to send in both eras.
 ///
@@ -161,11 +162,17 @@ impl Face {
     }
 
     /// Answers a request with whatever became of it.
+    ///
+    /// Input and tasks are refused here: whether they are possible, and under which
+    /// state or id, is for the caller to find out, who then shapes them itself with
+    /// [`input_required`](Self::input_required) or [`task_created`](Self::task_created).
     #[must_use]
     pub fn outcome<T: Shaped>(&self, era: Era, id: &RequestId, outcome: &Outcome<T>) -> Rendered {
         match outcome {
             Outcome::Complete(result) => result.shape(self, era, id),
             Outcome::Refused(refusal) => error(Some(id), refusal),
+            Outcome::InputRequired(_) => error(Some(id), &WireError::input_not_possible()),
+            Outcome::Task(_) => error(Some(id), &WireError::task_not_possible()),
         }
     }
 
@@ -183,7 +190,7 @@ impl Face {
 const ROOM: usize = 384;
 
 /// An answer with a result of its own.
-fn whole(id: &RequestId, write: impl FnOnce(&mut Vec<u8>)) -> Rendered {
+pub(super) fn whole(id: &RequestId, write: impl FnOnce(&mut Vec<u8>)) -> Rendered {
     let mut out = result_head(id, ROOM);
     write(&mut out);
     out.push(b'}');
@@ -212,6 +219,7 @@ impl ServerInfo {
         let comma = if members.is_empty() { "" } else { "," };
         object.pieces("_meta", [&*self.open, comma, members, "}"]);
     }
+
     /// Writes `_meta` with the subscription that the result is about.
     pub(super) fn write_with_subscription(&self, object: &mut Object<'_>, id: &RequestId) {
         let key = keys::SUBSCRIPTION_ID;

@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::meta::Meta;
+
 /// An object that is being written.
 #[derive(Debug)]
 pub(super) struct Object<'b> {
@@ -38,6 +40,17 @@ impl<'b> Object<'b> {
         }
     }
 
+    /// Writes a member whose name is an author's, from JSON text.
+    pub(super) fn entry(&mut self, name: &str, json: &str) {
+        if !self.empty {
+            self.out.push(b',');
+        }
+        self.empty = false;
+        put(self.out, name);
+        self.out.push(b':');
+        self.out.extend_from_slice(json.as_bytes());
+    }
+
     /// Starts a member that is an object itself.
     pub(super) fn object(&mut self, name: &str) -> Object<'_> {
         Object::open(self.name(name))
@@ -59,6 +72,19 @@ impl<'b> Object<'b> {
             write(out, item);
         }
         out.push(b']');
+    }
+
+    /// Writes the members that an author has chosen.
+    pub(super) fn members(&mut self, author: Option<&Meta>) {
+        let members = author.map_or("", Meta::members);
+        if members.is_empty() {
+            return;
+        }
+        if !self.empty {
+            self.out.push(b',');
+        }
+        self.empty = false;
+        self.out.extend_from_slice(members.as_bytes());
     }
 
     pub(super) fn close(self) {
@@ -101,9 +127,10 @@ mod tests {
         object.option("b", None::<&u8>);
         object.array("c", [1, 2], |out, item| put(out, &item));
         object.object("d").close();
+        object.entry("e\"", "2");
         object.close();
 
-        assert_eq!(out, br#"{"a":1,"c":[1,2],"d":{}}"#);
+        assert_eq!(out, br#"{"a":1,"c":[1,2],"d":{},"e\"":2}"#);
     }
 
     #[test]

@@ -1,18 +1,20 @@
 //! Results of 2026-07-28: each says that it is complete and who answers.
 
+use serde_json::{Map, Value};
+
 use crate::call::ToolResult;
-use crate::capability::ServerCapabilities;
+use crate::capability::{ServerCapabilities, TASKS_EXTENSION};
 use crate::complete::Completion;
-use crate::era::Era;
 use crate::get_prompt::PromptResult;
 use crate::id::RequestId;
 use crate::read::ReadResult;
 use crate::shape::face::{CacheHints, ServerInfo};
 use crate::shape::json::Object;
-use crate::shape::page::Listed;
+use crate::shape::page::{Dialect, Listed};
 use crate::version::MODERN_VERSIONS;
 
-/// M-DISC-02: no `serverInfo` but in `_meta`; cacheable.
+/// M-DISC-02: no `serverInfo` but in `_meta`; cacheable. Tasks are an extension
+/// (T-TASK-02).
 pub(super) fn discover(
     out: &mut Vec<u8>,
     capabilities: &ServerCapabilities,
@@ -20,9 +22,16 @@ pub(super) fn discover(
     hints: CacheHints,
     server_info: &ServerInfo,
 ) {
+    let mut capabilities = capabilities.clone();
+    if std::mem::take(&mut capabilities.tasks) {
+        let settings = Value::Object(Map::new());
+        capabilities
+            .extensions
+            .insert(TASKS_EXTENSION.to_owned(), settings);
+    }
     let mut result = complete(out);
     result.value("supportedVersions", &MODERN_VERSIONS);
-    result.value("capabilities", capabilities);
+    result.value("capabilities", &capabilities);
     result.option("instructions", instructions);
     cacheable(&mut result, hints);
     server_info.write(&mut result, None);
@@ -90,7 +99,7 @@ pub(super) fn list<'a, T: Listed + 'a>(
     server_info: &ServerInfo,
 ) {
     let mut result = complete(out);
-    result.array(T::LIST, items, |out, item| item.write(Era::Modern, out));
+    result.array(T::LIST, items, |out, item| item.write(Dialect::Modern, out));
     result.option("nextCursor", next_cursor);
     cacheable(&mut result, hints);
     server_info.write(&mut result, None);
@@ -99,7 +108,7 @@ pub(super) fn list<'a, T: Listed + 'a>(
 
 // === Behind the handle ===
 
-fn complete(out: &mut Vec<u8>) -> Object<'_> {
+pub(super) fn complete(out: &mut Vec<u8>) -> Object<'_> {
     let mut result = Object::open(out);
     result.raw("resultType", r#""complete""#);
     result

@@ -101,7 +101,7 @@ pub fn resource_updated(uri: &str, subscription: Option<&RequestId>) -> Bytes {
 
 // === Behind the handle ===
 
-fn notification(method: &str, write: impl FnOnce(&mut Object<'_>)) -> Bytes {
+pub(super) fn notification(method: &str, write: impl FnOnce(&mut Object<'_>)) -> Bytes {
     message(method, |message| {
         let mut params = message.object("params");
         write(&mut params);

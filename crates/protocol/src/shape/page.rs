@@ -11,13 +11,27 @@ use crate::resources::{Resource, ResourceTemplate};
 use crate::shape::face::{CacheHints, Face};
 use crate::shape::json::{Object, put};
 use crate::shape::{Rendered, legacy, modern, result_tail};
-use crate::tools::Tool;
+use crate::tools::{TaskSupport, Tool};
 
 /// One page of a list in one era. Cloning is cheap.
 #[derive(Debug)]
 pub struct Page<T> {
     tail: Bytes,
     items: PhantomData<fn() -> T>,
+}
+
+/// Whose language a list is written in.
+///
+/// The two legacy versions get the same bytes but for one member: 2025-11-25 shows
+/// which tools can be tasks (R10).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Dialect {
+    /// That of 2026-07-28.
+    Modern,
+    /// That of the legacy versions.
+    Legacy,
+    /// That of a 2025-11-25 session with a server that offers tasks.
+    LegacyWithTasks,
 }
 
 /// One page of `tools/list` in one era.
@@ -39,8 +53,8 @@ pub trait Listed: sealed::Sealed {
     /// The name of the list in a result.
     const LIST: &'static str;
 
-    /// Writes it as a client of an era understands it.
-    fn write(&self, era: Era, out: &mut Vec<u8>);
+    /// Writes it as its client understands it.
+    fn write(&self, dialect: Dialect, out: &mut Vec<u8>);
 }
 
 impl<T: Listed> Page<T> {
@@ -60,9 +74,26 @@ impl<T: Listed> Page<T> {
     where
         T: 'a,
     {
-        let tail = result_tail(|out| match era {
-            Era::Modern => modern::list(out, items, next_cursor, hints, &face.server_info),
-            Era::Legacy => legacy::list(out, items, next_cursor),
+        Self::render_for(era.into(), items, next_cursor, hints, face)
+    }
+
+    /// Does what [`render`](Self::render) does, in any dialect.
+    #[must_use]
+    pub fn render_for<'a>(
+        dialect: Dialect,
+        items: impl IntoIterator<Item = &'a T>,
+        next_cursor: Option<&str>,
+        hints: CacheHints,
+        face: &Face,
+    ) -> Self
+    where
+        T: 'a,
+    {
+        let tail = result_tail(|out| match dialect {
+            Dialect::Modern => modern::list(out, items, next_cursor, hints, &face.server_info),
+            Dialect::Legacy | Dialect::LegacyWithTasks => {
+                legacy::list(dialect, out, items, next_cursor);
+            }
         });
         Self {
             tail,
@@ -74,6 +105,15 @@ impl<T: Listed> Page<T> {
     #[must_use]
     pub fn respond(&self, id: &RequestId) -> Rendered {
         Rendered::shared(id, &self.tail)
+    }
+}
+
+impl From<Era> for Dialect {
+    fn from(era: Era) -> Self {
+        match era {
+            Era::Modern => Self::Modern,
+            Era::Legacy => Self::Legacy,
+        }
     }
 }
 
@@ -90,12 +130,12 @@ impl Listed for Tool {
     const LIST: &'static str = "tools";
 
     /// Legacy clients see output schemas of type `object` alone (table 5.0).
-    /// `execution` is shown to 2025-11-25 sessions alone, once tools can be tasks
-    /// (R10).
-    fn write(&self, era: Era, out: &mut Vec<u8>) {
-        let output_schema = match era {
-            Era::Modern => self.output_schema(),
-            Era::Legacy => self.object_output_schema(),
+    /// `execution` is shown to 2025-11-25 sessions alone (R10); what it says by
+    /// default is left out.
+    fn write(&self, dialect: Dialect, out: &mut Vec<u8>) {
+        let output_schema = match dialect {
+            Dialect::Modern => self.output_schema(),
+            Dialect::Legacy | Dialect::LegacyWithTasks => self.object_output_schema(),
         };
         let mut object = Object::open(out);
         object.value("name", self.name.as_str());
@@ -107,6 +147,11 @@ impl Listed for Tool {
         if !self.icons.is_empty() {
             object.value("icons", &self.icons);
         }
+        if dialect == Dialect::LegacyWithTasks && self.task_support != TaskSupport::Forbidden {
+            let mut execution = object.object("execution");
+            execution.value("taskSupport", self.task_support.as_str());
+            execution.close();
+        }
         object.option("_meta", self.meta.as_ref());
         object.close();
     }
@@ -115,7 +160,7 @@ impl Listed for Tool {
 impl Listed for Resource {
     const LIST: &'static str = "resources";
 
-    fn write(&self, _era: Era, out: &mut Vec<u8>) {
+    fn write(&self, _dialect: Dialect, out: &mut Vec<u8>) {
         put(out, self);
     }
 }
@@ -123,7 +168,7 @@ impl Listed for Resource {
 impl Listed for ResourceTemplate {
     const LIST: &'static str = "resourceTemplates";
 
-    fn write(&self, _era: Era, out: &mut Vec<u8>) {
+    fn write(&self, _dialect: Dialect, out: &mut Vec<u8>) {
         put(out, self);
     }
 }
@@ -131,7 +176,7 @@ impl Listed for ResourceTemplate {
 impl Listed for Prompt {
     const LIST: &'static str = "prompts";
 
-    fn write(&self, _era: Era, out: &mut Vec<u8>) {
+    fn write(&self, _dialect: Dialect, out: &mut Vec<u8>) {
         put(out, self);
     }
 }

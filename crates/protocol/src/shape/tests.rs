@@ -1,6 +1,7 @@
 mod lists;
 mod notifications;
 mod results;
+mod tasks;
 
 use serde_json::{Map, Value, json};
 

@@ -8,10 +8,12 @@
 #![allow(clippy::panic, reason = "a test may fail this way")]
 
 mod errors;
+mod input;
 mod lists;
 mod notifications;
 mod results;
 mod sample;
+mod tasks;
 
 use std::fs;
 use std::path::Path;
@@ -27,11 +29,15 @@ fn versions() -> impl Iterator<Item = (Era, &'static str)> {
     modern.into_iter().chain(legacy)
 }
 
-/// What is wrong with `instance`, held against one definition of a schema.
+/// What is wrong with `instance`, held against one definition of a schema: that of a
+/// version, or that of the tasks extension.
 fn faults(version: &str, definition: &str, instance: &Value) -> Vec<String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../tests/schema")
-        .join(format!("mcp-{version}.json"));
+        .join(match version {
+            "ext-tasks-draft" => format!("{version}.json"),
+            _ => format!("mcp-{version}.json"),
+        });
     let text = fs::read_to_string(path).expect("the schema");
     let mut schema: Value = serde_json::from_str(&text).expect("valid JSON");
     let members = schema.as_object_mut().expect("an object");

@@ -59,7 +59,7 @@ fn an_acknowledgement_fits() {
         prompts: true,
         resources: true,
         resource_uris: vec!["mem://a".into()],
-        task_ids: None,
+        task_ids: Some(vec!["t".into()]),
     };
     for honoured in [everything, Filter::default()] {
         let bytes = acknowledged(&id(), &honoured);

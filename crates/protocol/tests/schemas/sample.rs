@@ -8,7 +8,7 @@ use conduit_protocol::{
 use serde_json::value::RawValue;
 use serde_json::{Map, json};
 
-fn raw(text: &str) -> Box<RawValue> {
+pub(crate) fn raw(text: &str) -> Box<RawValue> {
     RawValue::from_string(text.to_owned()).expect("valid JSON")
 }
 
@@ -50,6 +50,7 @@ pub(crate) fn face() -> Face {
         prompts: Some(Lists::default()),
         completions: true,
         logging: true,
+        tasks: true,
         extensions: Map::from_iter([("com.example/x".to_owned(), json!({}))]),
     };
     let hints = CacheHints {

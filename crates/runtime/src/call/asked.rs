@@ -12,10 +12,17 @@ use conduit_telemetry::{Outcome as Label, PromptSample, ReadSample, ServerMetric
 pub(crate) trait Asked: Shaped + Sized + Send + 'static {
     /// The method.
     const METHOD: Method;
+    /// Whether its callback may ask the client for input (M-MRTR-01).
+    const ASKS: bool = true;
 
     /// Whether it is a result that tells of a failure.
     fn is_failure(&self) -> bool {
         false
+    }
+
+    /// The same result, which nobody may keep.
+    fn uncached(self) -> Self {
+        self
     }
 
     /// What a client gets when the callback did not finish in time.
@@ -58,6 +65,13 @@ impl Asked for ToolResult {
 impl Asked for ReadResult {
     const METHOD: Method = Method::ResourcesRead;
 
+    fn uncached(self) -> Self {
+        Self {
+            cache: None,
+            ..self
+        }
+    }
+
     fn count(metrics: &ServerMetrics, subject: Option<&str>, outcome: Label, took: Duration) {
         metrics.read(ReadSample {
             resource: subject,
@@ -81,6 +95,7 @@ impl Asked for PromptResult {
 
 impl Asked for Completion {
     const METHOD: Method = Method::CompletionComplete;
+    const ASKS: bool = false;
 
     fn count(_metrics: &ServerMetrics, _subject: Option<&str>, _outcome: Label, _took: Duration) {}
 }

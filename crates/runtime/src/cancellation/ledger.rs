@@ -122,6 +122,14 @@ impl Ledger {
         Place { key, number }
     }
 
+    pub(super) fn extend(&self, place: &Place, overdue_at: Instant) {
+        let mut shard = self.shard(&place.key).lock();
+        let rows = shard.get_mut(&place.key).into_iter().flatten();
+        for row in rows.filter(|row| row.number == place.number) {
+            row.entry.overdue_at = Some(overdue_at);
+        }
+    }
+
     pub(super) fn leave(&self, place: &Place) {
         let mut shard = self.shard(&place.key).lock();
         let Some(rows) = shard.get_mut(&place.key) else {

@@ -33,21 +33,7 @@ async fn start_with(
     change: impl FnOnce(&mut Options),
     has_links: bool,
 ) -> House {
-    let mut options = Options {
-        index: 0,
-        hub_patience: PATIENCE,
-        in_flight: 100,
-        dispatch_patience: PATIENCE,
-        actor_patience: PATIENCE,
-        worker_threads: 2,
-        blocking: 4,
-        sessions_cached: 10,
-        store_patience: PATIENCE,
-        require_session: false,
-        address_scope: AddressScope::Strict,
-        cancelled_per_scope: 10,
-        mail_deadline: PATIENCE,
-    };
+    let mut options = options();
     change(&mut options);
     let folder = TempDir::new().expect("a folder");
     let telemetry = Telemetry::new("gateway-0");
@@ -61,7 +47,7 @@ async fn start_with(
     let server = Arc::new(toolbox.into_server().expect("a server"));
     let hosted = Hosted::new(server, &telemetry, Duration::from_secs(30));
     let links = has_links.then_some(&links);
-    let gateway = Gateway::start(options, vec![hosted], links, &telemetry)
+    let gateway = Gateway::start(options, vec![hosted], sealer(), links, None, &telemetry)
         .await
         .expect("a gateway");
     House {
@@ -69,6 +55,42 @@ async fn start_with(
         telemetry,
         _folder: folder,
     }
+}
+
+/// What a gateway in tests is started with.
+pub(crate) fn options() -> Options {
+    Options {
+        index: 0,
+        hub_patience: PATIENCE,
+        in_flight: 100,
+        dispatch_patience: PATIENCE,
+        actor_patience: PATIENCE,
+        worker_threads: 2,
+        blocking: 4,
+        sessions_cached: 10,
+        store_patience: PATIENCE,
+        require_session: false,
+        address_scope: AddressScope::Strict,
+        cancelled_per_scope: 10,
+        mail_deadline: PATIENCE,
+        input_rounds: 4,
+        bridge_input: true,
+        bridge_patience: Duration::from_secs(30),
+        tasks: tasks::Options {
+            ttl: Duration::from_mins(1),
+            most_ttl: Duration::from_hours(1),
+            poll: Duration::from_secs(1),
+            attempts: 3,
+            running: 4,
+            lease: Duration::from_secs(30),
+            result_bytes: 1_024,
+        },
+    }
+}
+
+/// Seals with a key of its own.
+pub(crate) fn sealer() -> Sealer {
+    Sealer::new(conduit_auth::KeyRing::ephemeral(), Duration::from_mins(1))
 }
 
 async fn forever(_: NoArguments, context: Context) -> &'static str {

@@ -15,6 +15,8 @@ pub(crate) enum Kind {
     Progress,
     /// `notifications/message`.
     Log,
+    /// A request of ours, for whose answer a call waits; calls bound how many there are.
+    Request,
 }
 
 #[derive(Debug, PartialEq)]
@@ -90,8 +92,12 @@ impl Queue {
                 self.waiting.retain(|(kind, _)| *kind != Kind::Progress);
             }
             if self.waiting.len() >= EVENTS {
-                let oldest_log = self.waiting.iter().position(|(kind, _)| *kind == Kind::Log);
-                self.waiting.remove(oldest_log.unwrap_or(0));
+                let oldest = |least| {
+                    let kinds = &mut self.waiting.iter().map(|(kind, _)| *kind);
+                    kinds.position(|kind| kind == least)
+                };
+                let leaves = oldest(Kind::Log).or_else(|| oldest(Kind::Progress));
+                leaves.and_then(|leaves| self.waiting.remove(leaves));
             }
             dropped = before - self.waiting.len();
         }
@@ -301,6 +307,21 @@ mod tests {
         assert_eq!(dropped, 101 - EVENTS);
         assert_eq!(read[0], "p", "progress is not dropped for a log");
         assert_eq!(read.last().map(String::as_str), Some("l99"));
+    }
+
+    #[test]
+    fn a_request_of_ours_is_never_dropped() {
+        let mut queue = Queue::default();
+        queue.notify(Kind::Request, message("request"));
+
+        for _ in 0..2 * EVENTS {
+            queue.notify(Kind::Log, message("l"));
+        }
+        queue.notify(Kind::Progress, message("p"));
+
+        let read = drain(&mut queue);
+        assert_eq!(read[0], "request");
+        assert_eq!(read.len(), EVENTS);
     }
 
     #[test]

@@ -23,9 +23,7 @@ pub(super) fn accept(reply: oneshot::Sender<Reply>) {
 /// A refusal that is worth another try in a moment: 503 (R34).
 pub(crate) fn busy(id: Option<&RequestId>, reason: String) -> MessageReply {
     let refused = WireError::refused(503, reason).with_retry_after(RETRY);
-    let mut reply = MessageReply::new(503, error(id, &refused));
-    reply.retry_after = Some(1);
-    reply
+    MessageReply::new(503, error(id, &refused))
 }
 
 /// A message without an envelope is 400; one whose parameters are wrong is an

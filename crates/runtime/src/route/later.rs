@@ -72,7 +72,37 @@ impl Later {
         (self.reply, self.call)
     }
 
+    /// Gives up what would answer, and what has to be counted when somebody else has.
+    pub(super) fn into_parts(self) -> (oneshot::Sender<Reply>, Admitted, Count) {
+        let count = Count {
+            hosted: self.hosted,
+            context: self.context,
+            method: self.method,
+            started: self.started,
+        };
+        (self.reply, self.call, count)
+    }
+
     fn finish(self, message: MessageReply, outcome: Outcome) {
+        let (reply, call, count) = self.into_parts();
+        count.done(outcome);
+        // A client that left takes the answer with it.
+        drop(reply.send(Reply::Message(message)));
+        drop(call);
+    }
+}
+
+/// A request that is to be counted once it is answered.
+#[derive(Debug)]
+pub(super) struct Count {
+    hosted: Arc<Hosted>,
+    context: Context,
+    method: String,
+    started: Instant,
+}
+
+impl Count {
+    pub(super) fn done(self, outcome: Outcome) {
         self.hosted.metrics.request(RequestSample {
             method: Some(&self.method),
             era: self.context.era.into(),
@@ -81,8 +111,5 @@ impl Later {
             took: self.started.elapsed(),
             trace: trace(&self.context),
         });
-        // A client that left takes the answer with it.
-        drop(self.reply.send(Reply::Message(message)));
-        drop(self.call);
     }
 }

@@ -3,13 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use conduit_link::{Asker, Subject, TaskEra, Topic};
 use conduit_protocol::{
     ClientCapabilities, Code, Context, Filter, ListenParams, Params, RequestId, WireError,
     acknowledged,
 };
 use conduit_telemetry::{RefusedReason, ServerMetrics, StreamKind};
-use serde_json::json;
-use tokio::time::Instant;
+use futures_util::future::join_all;
+use tokio::time::{Instant, sleep};
+use tracing::debug;
+use uuid::Uuid;
 
 use super::later::Later;
 use super::request::Exchange;
@@ -17,13 +20,18 @@ use crate::admission::Admitted;
 use crate::cancellation::{Entry, Scope, Tracked};
 use crate::exchange::{Dispatch, Pipe};
 use crate::gateway::Shared;
+use crate::hosted::Hosted;
 use crate::live;
 use crate::outbox::{Events, Outbox};
 use crate::responder::Responder;
+use crate::sessions::session_id;
 use crate::streams::{End, Listener, Place};
+use crate::{store, tasks};
 
-/// The extension without which a client may not mention tasks.
-const TASKS: &str = "io.modelcontextprotocol/tasks";
+/// The most tasks of one request that are looked up at once.
+const AT_ONCE: usize = 32;
+/// Between two looks whether a reader has caught up, or the store has come back.
+const AGAIN: Duration = Duration::from_millis(100);
 
 impl Exchange<'_> {
     pub(super) fn listen(self, dispatch: Dispatch, params: &Params<'_>, context: Context) {
@@ -47,15 +55,11 @@ impl Exchange<'_> {
 
 /// `taskIds` need the extension (M-SUB-15).
 fn check_tasks(filter: &Filter, client: Option<&ClientCapabilities>) -> Result<(), WireError> {
-    let declares = client.is_some_and(|client| client.has_extension(TASKS));
+    let declares = client.is_some_and(ClientCapabilities::declares_tasks);
     if filter.task_ids.is_none() || declares {
         return Ok(());
     }
-    let required = json!({"extensions": {TASKS: {}}});
-    Err(WireError::missing_capability(
-        "`params.notifications.taskIds` needs the tasks extension",
-        &required,
-    ))
+    Err(WireError::tasks_undeclared())
 }
 
 /// Over HTTP a client has to accept event streams (M-HTTP-05); a caller without any
@@ -76,7 +80,17 @@ fn refuse_without_stream(later: Later, has_headers: bool) {
 /// Opens the stream: it is registered before its acknowledgement leaves (R30).
 async fn open(shared: Arc<Shared>, later: Later, filter: Filter, pipe: Option<Arc<Pipe>>) {
     let hosted = Arc::clone(&later.hosted);
-    let honoured = filter.honoured(&hosted.offered);
+    let mut honoured = filter.honoured(&hosted.offered);
+    let asker = asker(&hosted);
+    if let Some(ids) = honoured.task_ids.take() {
+        match known(&shared, &asker, ids).await {
+            Ok(known) => honoured.task_ids = Some(known),
+            Err(unable) => {
+                shared.telemetry.refused(RefusedReason::Store);
+                return later.busy(unable.to_string());
+            }
+        }
+    }
     let id = later.id.clone();
     let first = acknowledged(&id, &honoured).into();
     let outbox = Arc::new(Outbox::of_changes(None, Some(id.clone()), Some(first)));
@@ -92,6 +106,7 @@ async fn open(shared: Arc<Shared>, later: Later, filter: Filter, pipe: Option<Ar
             session: None,
             opened: 0,
             topics: hosted.topics(&honoured),
+            asker: honoured.task_ids.is_some().then(|| asker.clone()),
             missed: false,
             end: End::Finish(Some(farewell)),
         };
@@ -120,7 +135,76 @@ async fn open(shared: Arc<Shared>, later: Later, filter: Filter, pipe: Option<Ar
         _call: call,
     };
     let events = Events::of_changes(Arc::clone(&outbox), kept, stop, Some(held));
-    responder.open_changes(outbox, events);
+    responder.open_changes(Arc::clone(&outbox), events);
+    tell_tasks(&shared, &hosted, asker, &honoured, &outbox).await;
+}
+
+/// On whose behalf a listen stream asks for tasks.
+fn asker(hosted: &Hosted) -> Asker {
+    Asker {
+        server: hosted.name.to_string(),
+        era: TaskEra::Modern,
+        principal: None,
+        session: None,
+    }
+}
+
+/// Picks the tasks that there are and that the client may see (T-TASK-24).
+async fn known(
+    shared: &Shared,
+    asker: &Asker,
+    ids: Vec<String>,
+) -> Result<Vec<String>, store::Error> {
+    let patience = shared.options.store_patience;
+    let mut known = Vec::with_capacity(ids.len());
+    for some in ids.chunks(AT_ONCE) {
+        let looks = some.iter().map(async |text| {
+            let Some(id) = session_id(text.as_bytes()) else {
+                return Ok(None);
+            };
+            let task = tasks::look(&shared.store, patience, id, asker.clone()).await?;
+            Ok(task.map(|_| text.clone()))
+        });
+        for look in join_all(looks).await {
+            known.extend(look?);
+        }
+    }
+    Ok(known)
+}
+
+/// Tells a stream that has just been acknowledged what its tasks are now: what has
+/// happened before it was registered nobody else tells it (T-TASK-26). Waits for its
+/// reader, and for the store; ends with the stream.
+async fn tell_tasks(
+    shared: &Shared,
+    hosted: &Hosted,
+    asker: Asker,
+    honoured: &Filter,
+    outbox: &Outbox,
+) {
+    let patience = shared.options.store_patience;
+    let ids = honoured.task_ids.iter().flatten();
+    for id in ids.filter_map(|id| Uuid::try_parse(id).ok()) {
+        let topic = Arc::new(Topic {
+            server: hosted.name.to_string(),
+            subject: Subject::Task(id),
+        });
+        while !outbox.is_finished() {
+            if outbox.is_full_of_tasks() {
+                sleep(AGAIN).await;
+                continue;
+            }
+            match tasks::look(&shared.store, patience, id, asker.clone()).await {
+                Ok(Some(record)) => match outbox.task(&topic, tasks::news(record)) {
+                    Ok(()) => break,
+                    Err(_overflow) => {}
+                },
+                Ok(None) => break,
+                Err(error) => debug!(%error, "a listener does not hear of a task yet"),
+            }
+            sleep(AGAIN).await;
+        }
+    }
 }
 
 /// On a pipe a client ends it with a cancel (M-SUB-10).

@@ -6,7 +6,7 @@ use conduit_link::Mail;
 use conduit_protocol::limits::REFLECTED_CHARS;
 use conduit_protocol::{
     CancelledParams, Code, Context, Era, Method, Notification, REJECTION_STATUS, RequestId,
-    WireError, classify_notification, error, error_with_null_id, reflected,
+    Response, WireError, classify_notification, error, error_with_null_id, reflected,
 };
 use conduit_telemetry::CancelledBy;
 use serde_json::value::RawValue;
@@ -14,20 +14,44 @@ use tracing::{debug, warn};
 
 use super::session::Unresolved;
 use super::{Session, answer, request, session};
+use crate::bridge;
 use crate::cancellation::{Cancelled, Scope};
-use crate::exchange::Dispatch;
+use crate::exchange::{Dispatch, Reply};
 use crate::gateway::Shared;
 use crate::sessions;
 
-/// Takes a response. The server asks nothing yet, so it answers nothing (H-07).
-pub(super) fn take_response(shared: &Arc<Shared>, dispatch: Dispatch, session: Session) {
+/// Takes a response: what was asked in its session it answers, wherever the call is
+/// (R6). All others are dropped.
+pub(super) fn take_response(
+    shared: &Arc<Shared>,
+    dispatch: Dispatch,
+    response: &Response<'_>,
+    session: Session,
+) {
     match session::of(shared, &dispatch.head, session) {
+        Ok(Some(session)) if *session.server == *hosted_name(shared, &dispatch) => {
+            let Dispatch { call, reply, .. } = dispatch;
+            bridge::take(shared, session.id, response, move |taken| {
+                if taken {
+                    answer::accept(reply);
+                } else {
+                    let busy = answer::busy(None, "the call cannot be reached now".to_owned());
+                    drop(reply.send(Reply::Message(busy)));
+                }
+                drop(call);
+            });
+        }
         Ok(_) => answer::accept(dispatch.reply),
         Err(Unresolved::Ask(id)) => session::resolve(shared, dispatch, id, None),
         Err(Unresolved::Absent(status, refused)) => {
             answer::send(dispatch.reply, status, error(None, &refused));
         }
     }
+}
+
+fn hosted_name<'a>(shared: &'a Shared, dispatch: &Dispatch) -> &'a str {
+    let hosted = shared.hosted.get(dispatch.head.server);
+    hosted.map_or("", |hosted| &hosted.name)
 }
 
 /// Takes a notification.

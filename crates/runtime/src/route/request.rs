@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use conduit_protocol::{
-    Context, Era, LEGACY_VERSIONS, ListParams, Method, Params, REJECTION_STATUS, Rendered, Request,
-    RequestId, WireError, check_legacy_version_header, check_method_header, check_name_header_of,
-    check_version, check_version_header, error, http_status,
+    Context, Dialect, Era, LEGACY_VERSIONS, ListParams, Method, Params, REJECTION_STATUS, Rendered,
+    Request, RequestId, WireError, check_legacy_version_header, check_method_header,
+    check_name_header_of, check_version, check_version_header, error, http_status, newest_legacy,
 };
 use conduit_telemetry::{Outcome, RequestSample, Trace};
 use http::HeaderMap;
@@ -179,6 +179,7 @@ impl Exchange<'_> {
     ) {
         let era = context.era;
         let face = &self.hosted.face;
+        let dialect = self.dialect(era, session.as_deref());
         let asking = |dispatch, context, session| Asking {
             dispatch,
             body,
@@ -189,10 +190,10 @@ impl Exchange<'_> {
         let message = match method {
             Method::Ping => Ok(face.empty(era, self.id)),
             Method::ServerDiscover => Ok(face.discover(self.id)),
-            Method::ToolsList => self.list(era, List::Tools, params),
-            Method::ResourcesList => self.list(era, List::Resources, params),
-            Method::ResourceTemplatesList => self.list(era, List::Templates, params),
-            Method::PromptsList => self.list(era, List::Prompts, params),
+            Method::ToolsList => self.list(dialect, List::Tools, params),
+            Method::ResourcesList => self.list(dialect, List::Resources, params),
+            Method::ResourceTemplatesList => self.list(dialect, List::Templates, params),
+            Method::PromptsList => self.list(dialect, List::Prompts, params),
             Method::Initialize => {
                 return self.initialize(dispatch, params.raw(), context);
             }
@@ -214,6 +215,13 @@ impl Exchange<'_> {
             Method::CompletionComplete => {
                 return self.complete(asking(dispatch, context, session));
             }
+            Method::TasksGet
+            | Method::TasksUpdate
+            | Method::TasksCancel
+            | Method::TasksResult
+            | Method::TasksList => {
+                return self.task(dispatch, params, context, method, session);
+            }
             // Notifications are not routed here, and the list may grow.
             Method::Initialized | Method::Cancelled | _ => {
                 Err(WireError::method_not_found(self.method))
@@ -228,11 +236,26 @@ impl Exchange<'_> {
         }
     }
 
-    fn list(self, era: Era, list: List, params: &Params<'_>) -> Result<Rendered, WireError> {
+    /// In whose language lists are written (R10).
+    fn dialect(self, era: Era, session: Option<&sessions::Session>) -> Dialect {
+        let knows_tasks = session.is_some_and(|session| session.version == newest_legacy());
+        if knows_tasks && self.hosted.offered.tasks {
+            Dialect::LegacyWithTasks
+        } else {
+            era.into()
+        }
+    }
+
+    fn list(
+        self,
+        dialect: Dialect,
+        list: List,
+        params: &Params<'_>,
+    ) -> Result<Rendered, WireError> {
         let params = ListParams::read(params)?;
         self.hosted
             .shown()
-            .page(list, era, params.cursor.as_deref(), self.id)
+            .page(list, dialect, params.cursor.as_deref(), self.id)
             .ok_or_else(|| WireError::invalid_params("params.cursor is not one of this list"))
     }
 

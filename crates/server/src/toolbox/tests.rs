@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use conduit_protocol::{Content, InvalidTool, Lists, Outcome, Tool, ToolName};
+use conduit_protocol::{Content, InvalidTool, Lists, Outcome, TaskSupport, Tool, ToolName};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use super::*;
 use crate::trial::{context, run};
 use crate::{
-    Arguments, InvalidSchema, Json, NoArguments, Policy, Run, ToolError, blocking_tool, prompt,
-    raw_tool, tool,
+    Arguments, InvalidSchema, Json, NoArguments, Policy, Run, TaskPolicy, ToolError, blocking_tool,
+    prompt, raw_tool, tool,
 };
 
 #[derive(Deserialize, JsonSchema)]
@@ -191,6 +191,8 @@ fn a_tool_says_how_it_is_to_be_treated() {
                 concurrency: Some(NonZeroUsize::MIN),
                 grace: Some(second),
                 streams: false,
+                once: false,
+                task: TaskPolicy::default(),
             },
             &Policy {
                 grace: None,
@@ -363,6 +365,7 @@ fn a_toolbox_offers_what_it_has_and_what_its_author_says() {
             completions: true,
             logging: true,
             subscribe: true,
+            tasks: false,
             lists: Lists { list_changed: true },
         }
     );
@@ -370,4 +373,89 @@ fn a_toolbox_offers_what_it_has_and_what_its_author_says() {
         offers(builder().when_served(drop)).lists.list_changed,
         "what can be edited may change"
     );
+}
+
+#[test]
+fn a_toolbox_offers_tasks_if_a_tool_has_some_or_its_author_says_so() {
+    let offered = |builder: ToolboxBuilder| {
+        let toolbox = builder.build().expect("a toolbox");
+        toolbox.offers().overlay(toolbox.capabilities()).tasks
+    };
+    let builder = || Toolbox::builder("test", "1").tool(nothing("call"));
+    let task = || nothing("task").task(TaskSupport::Optional);
+    let declared = || ServerCapabilities {
+        tools: Some(Lists::default()),
+        tasks: true,
+        ..ServerCapabilities::default()
+    };
+
+    assert!(!offered(builder()));
+    assert!(offered(builder().tool(task())));
+    assert!(offered(builder().tasks(true)));
+    assert!(!offered(builder().tool(task()).tasks(false)));
+    assert!(offered(builder().capabilities(declared())));
+    assert!(!offered(builder().capabilities(declared()).tasks(false)));
+}
+
+#[test]
+fn an_edit_does_not_change_whether_there_are_tasks() {
+    let mut builder = Toolbox::builder("test", "1");
+    let editor = builder.editor();
+    let toolbox = builder.build().expect("a toolbox");
+
+    let task = nothing("task").task(TaskSupport::Required);
+    drop(editor.apply(Edit::new().tool(task)).expect("an edit"));
+
+    assert!(toolbox.catalog().has_tasks());
+    assert!(!toolbox.offers().tasks);
+}
+
+#[test]
+fn a_tool_says_how_its_calls_are_tasks() {
+    let minute = Duration::from_mins(1);
+    let toolbox = Toolbox::builder("test", "1")
+        .tool(
+            nothing("long")
+                .task(TaskSupport::Required)
+                .asks_first()
+                .restartable()
+                .task_ttl(minute)
+                .task_poll(minute)
+                .once(),
+        )
+        .build()
+        .expect("a toolbox");
+
+    let catalog = toolbox.catalog();
+    let tool = &catalog.entries().tools[0];
+    assert!(tool.policy.once);
+    assert_eq!(
+        tool.policy.task,
+        TaskPolicy {
+            support: TaskSupport::Required,
+            asks_first: true,
+            restartable: true,
+            ttl: Some(minute),
+            poll: Some(minute),
+        }
+    );
+    assert_eq!(tool.definition.task_support, TaskSupport::Required);
+}
+
+#[test]
+fn a_raw_tool_is_a_task_as_its_definition_says() {
+    let schema = RawValue::from_string(r#"{"type":"object"}"#.to_owned()).expect("JSON");
+    let name = ToolName::new("raw").expect("a name");
+    let mut definition = Tool::new(name, schema).expect("a definition");
+    definition.task_support = TaskSupport::Optional;
+
+    let toolbox = Toolbox::builder("test", "1")
+        .tool(raw_tool(definition, |_: Value, _| async {}))
+        .build()
+        .expect("a toolbox");
+
+    let catalog = toolbox.catalog();
+    let tool = &catalog.entries().tools[0];
+    assert_eq!(tool.policy.task.support, TaskSupport::Optional);
+    assert_eq!(tool.definition.task_support, TaskSupport::Optional);
 }

@@ -3,6 +3,10 @@
 //! [`pass`] takes a constructor of empty databases, so that each statement below
 //! starts with one of its own.
 
+mod tasks;
+
+pub(crate) use self::tasks::task;
+
 use std::time::Duration;
 
 use conduit_link::SessionRecord;
@@ -45,6 +49,7 @@ pub(crate) fn pass<B: Backend>(make: impl Fn() -> B) {
     a_sweep_ends_a_slice_at_a_time(make());
     a_use_in_the_future_counts_as_now(make());
     a_reader_sees_what_is_committed_and_only_that(make());
+    tasks::pass(make);
 }
 
 /// A session with every field of its own.

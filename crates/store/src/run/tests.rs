@@ -1,6 +1,9 @@
 //! Over real sockets, with gateways that only remember what they had to forget.
 
+mod tasks;
+
 use std::path::Path;
+use std::time::Duration;
 
 use conduit_link::{CallError, FromStore, Lane, Options as LinkOptions, Slot, ToStore};
 use parking_lot::Mutex;
@@ -12,9 +15,12 @@ use tokio::time::{Instant, timeout};
 use uuid::Uuid;
 
 use super::*;
+use crate::backend::Backend;
 use crate::backend::suite::session;
 use crate::clock::Clock;
-use crate::retention::{SUBSCRIPTIONS, Second};
+use crate::options::tests::{TASKS, options};
+use crate::retention::{Retention, SUBSCRIPTIONS, Second};
+use crate::sqlite::Sqlite;
 
 /// Met only when something is broken.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -22,6 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 struct House {
     folder: TempDir,
     links: Links,
+    lives: watch::Sender<Option<Vec<Uuid>>>,
     stop: CancellationToken,
     running: JoinSet<Result<(), Error>>,
 }
@@ -32,24 +39,18 @@ impl House {
     }
 
     async fn start_in(folder: TempDir, adjust: impl FnOnce(&mut Options)) -> Self {
-        let mut options = Options {
-            path: folder.path().join("conduit.db"),
-            session_idle: Duration::from_hours(1),
-            session_cap: 1000,
-            batch: 64,
-            sweep_every: Duration::from_millis(50),
-            forget_deadline: PATIENCE,
-            queue: 64,
-        };
+        let mut options = options(&folder.path().join("conduit.db"));
         adjust(&mut options);
         let links = links(folder.path(), Slot::STORE);
         let stop = CancellationToken::new();
         let (ready, mut is_ready) = watch::channel(false);
+        let (lives, heard) = watch::channel(None);
         let mut running = JoinSet::new();
         running.spawn(run(
             options,
             links.clone(),
             Telemetry::new("store"),
+            heard,
             stop.clone(),
             move || ready.send_modify(|ready| *ready = true),
         ));
@@ -60,6 +61,7 @@ impl House {
         Self {
             folder,
             links,
+            lives,
             stop,
             running,
         }
@@ -70,12 +72,23 @@ impl House {
     }
 
     async fn peer(&self, slot: Slot, behaviour: Behaviour) -> Gateway {
-        let links = links(self.folder.path(), slot);
+        let life = Uuid::new_v4();
+        let links = links_of(self.folder.path(), slot, life);
         let (forgot, forgets) = watch::channel(Vec::new());
+        let (told, news) = watch::channel(Vec::new());
+        let told = Arc::new(told);
+        let tells = Arc::clone(&told);
         let kept = Mutex::new(Vec::new());
         let receiver: Receiver = Arc::new(move |_link, delivery| {
             if let Delivery::Call(incoming, answerer) = delivery {
-                forgot.send_modify(|forgets| forgets.push(forget(incoming.message)));
+                let Message::FromStore(word) = incoming.message else {
+                    panic!("the store says {:?}", incoming.message);
+                };
+                if let FromStore::ForgetSessions { ids, ended } = word {
+                    forgot.send_modify(|forgets| forgets.push(Forget { ids, ended }));
+                } else {
+                    tells.send_modify(|news: &mut Vec<_>| news.push(word));
+                }
                 match behaviour {
                     Behaviour::Forgets => answerer.answer(Answer::Done),
                     Behaviour::Stalls => kept.lock().push(answerer),
@@ -84,9 +97,12 @@ impl House {
         });
         let link = links.connect(Slot::STORE, receiver);
         let gateway = Gateway {
+            life,
             links,
             link,
             forgets,
+            told,
+            news,
         };
         // Whoever was answered is attached.
         gateway.ask(ToStore::LookSession { id: Uuid::nil() }).await;
@@ -108,9 +124,12 @@ impl House {
 }
 
 struct Gateway {
+    life: Uuid,
     links: Links,
     link: Link,
     forgets: watch::Receiver<Vec<Forget>>,
+    told: Arc<watch::Sender<Vec<FromStore>>>,
+    news: watch::Receiver<Vec<FromStore>>,
 }
 
 #[derive(Clone, Copy)]
@@ -168,21 +187,12 @@ impl Gateway {
 }
 
 fn links(folder: &Path, slot: Slot) -> Links {
-    let build = "build".to_owned();
-    Links::start(LinkOptions::new(
-        folder.to_owned(),
-        slot,
-        Uuid::new_v4(),
-        build,
-    ))
-    .expect("links")
+    links_of(folder, slot, Uuid::new_v4())
 }
 
-fn forget(message: Message) -> Forget {
-    let Message::FromStore(FromStore::ForgetSessions { ids, ended }) = message else {
-        panic!("the store says {message:?}");
-    };
-    Forget { ids, ended }
+fn links_of(folder: &Path, slot: Slot, life: Uuid) -> Links {
+    let build = "build".to_owned();
+    Links::start(LinkOptions::new(folder.to_owned(), slot, life, build)).expect("links")
 }
 
 fn ended(number: u128) -> Forget {
@@ -577,6 +587,7 @@ async fn a_database_that_is_too_new_fails_the_start() {
         path,
         session_idle: PATIENCE,
         session_cap: 1,
+        tasks: TASKS,
         batch: 0,
         sweep_every: PATIENCE,
         forget_deadline: PATIENCE,
@@ -587,6 +598,7 @@ async fn a_database_that_is_too_new_fails_the_start() {
         options,
         links(folder.path(), Slot::STORE),
         Telemetry::new("store"),
+        watch::channel(None).1,
         CancellationToken::new(),
         || panic!("it is not ready"),
     );

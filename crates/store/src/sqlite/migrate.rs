@@ -14,6 +14,7 @@ use crate::Error;
 const STEPS: &[&str] = &[
     include_str!("../migrations/0001_sessions.sql"),
     include_str!("../migrations/0002_session_subscriptions.sql"),
+    include_str!("../migrations/0003_tasks.sql"),
 ];
 
 /// Refuses a file whose schema we do not know.
@@ -24,6 +25,20 @@ pub(super) fn refuse_newer(connection: &Connection, path: &Path) -> Result<(), E
         return Ok(());
     }
     Err(Error::TooNew {
+        path: path.to_owned(),
+        found,
+        known,
+    })
+}
+
+/// Refuses a file that lacks steps, where none may be taken.
+pub(super) fn refuse_older(connection: &Connection, path: &Path) -> Result<(), Error> {
+    let found = version(connection).map_err(|source| open::failed(path, source))?;
+    let known = newest();
+    if found >= known {
+        return Ok(());
+    }
+    Err(Error::TooOld {
         path: path.to_owned(),
         found,
         known,

@@ -24,6 +24,13 @@ const READER_PATIENCE: Duration = Duration::from_millis(250);
 /// After a checkpoint the write-ahead log is cut to this size, in bytes.
 const LOG_LIMIT: i64 = 16 * 1024 * 1024;
 
+/// The most pages that the writer keeps in memory, in KiB: the index of the ids of a
+/// million tasks.
+const WRITER_CACHE: i64 = 32 * 1024;
+
+/// As many statements as there are in all, so that none is prepared twice.
+const STATEMENTS: usize = 64;
+
 /// Opens the writing connection. The file is not changed before it has proved to
 /// be sound, and not too new.
 pub(super) fn writer(path: &Path) -> Result<Connection, Error> {
@@ -41,11 +48,28 @@ pub(super) fn writer(path: &Path) -> Result<Connection, Error> {
     Ok(connection)
 }
 
+/// Opens a writing connection to a file that nobody else has open, and keeps others
+/// from it.
+pub(super) fn alone(path: &Path) -> Result<Connection, Error> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let fail = |source| failed(path, source);
+    let connection = Connection::open_with_flags(path, flags).map_err(fail)?;
+    connection.busy_timeout(READER_PATIENCE).map_err(fail)?;
+    // Whoever has the file open in this journal mode holds a lock on it.
+    connection
+        .pragma_update_and_check(None, "locking_mode", "EXCLUSIVE", |_mode| Ok(()))
+        .map_err(fail)?;
+    migrate::refuse_newer(&connection, path)?;
+    configure(&connection).map_err(fail)?;
+    Ok(connection)
+}
+
 /// Opens a connection that only reads.
 pub(super) fn reader(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(READER_PATIENCE)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
     Ok(connection)
 }
 
@@ -57,6 +81,7 @@ pub(super) fn failed(path: &Path, source: rusqlite::Error) -> Error {
             path,
             finding: source.to_string(),
         },
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Error::Busy { path, source },
         _ => Error::Open { path, source },
     }
 }
@@ -69,6 +94,16 @@ fn private_file(path: &Path) -> io::Result<()> {
         .mode(MODE)
         .open(path)?;
     fs::set_permissions(path, Permissions::from_mode(MODE))
+}
+
+/// Makes a file that must not exist.
+pub(super) fn new_file(path: &Path) -> io::Result<()> {
+    OpenOptions::new()
+        .create_new(true)
+        .write(true)
+        .mode(MODE)
+        .open(path)
+        .map(drop)
 }
 
 fn check(connection: &Connection, path: &Path) -> Result<(), Error> {
@@ -85,6 +120,8 @@ fn check(connection: &Connection, path: &Path) -> Result<(), Error> {
 }
 
 fn configure(connection: &Connection) -> rusqlite::Result<()> {
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    connection.pragma_update(None, "cache_size", -WRITER_CACHE)?;
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_mode| Ok(()))?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "foreign_keys", true)?;

@@ -5,45 +5,14 @@ use rusqlite::{Connection, Row, named_params};
 use serde_bytes::ByteBuf;
 use uuid::Uuid;
 
+use super::SqliteReader;
+use super::transaction::Transaction;
 use crate::backend::{Failure, Opening, Reader, Subscribing, Tables};
 use crate::retention::{Retention, SLICE, SUBSCRIPTIONS, Second};
 
-/// Looks sessions up, beside the writer.
-#[derive(Debug)]
-pub(crate) struct SqliteReader(Connection);
-
-/// A transaction at work.
-pub(super) struct Transaction<'a> {
-    connection: &'a Connection,
-    live: u64,
-}
-
-/// Counts the sessions; takes time in proportion to them.
-pub(super) fn count(connection: &Connection) -> rusqlite::Result<u64> {
-    let live: i64 = connection.query_row("SELECT count(*) FROM sessions", (), |row| row.get(0))?;
-    Ok(live.unsigned_abs())
-}
-
-impl SqliteReader {
-    pub(super) const fn new(connection: Connection) -> Self {
-        Self(connection)
-    }
-}
-
 impl Reader for SqliteReader {
     fn session(&self, id: Uuid) -> Result<Option<SessionRecord>, Failure> {
-        look(&self.0, id).map_err(|error| Failure::new("look up a session", error))
-    }
-}
-
-impl<'a> Transaction<'a> {
-    pub(super) const fn new(connection: &'a Connection, live: u64) -> Self {
-        Self { connection, live }
-    }
-
-    /// Returns how many sessions there are now.
-    pub(super) const fn live(&self) -> u64 {
-        self.live
+        look(self.connection(), id).map_err(|error| Failure::new("look up a session", error))
     }
 }
 
@@ -94,7 +63,7 @@ impl Tables for Transaction<'_> {
         let ended = self
             .try_end(id)
             .map_err(|error| Failure::new("end a session", error))?;
-        self.live = self.live.saturating_sub(u64::from(ended.is_some()));
+        self.counts.live = self.counts.live.saturating_sub(u64::from(ended.is_some()));
         Ok(ended)
     }
 
@@ -129,7 +98,7 @@ impl Transaction<'_> {
 
     /// Returns who left, or nothing if too few may leave.
     fn make_room(&mut self, kept: Retention, now: Second) -> rusqlite::Result<Option<Vec<Uuid>>> {
-        let wanted = kept.must_leave(self.live);
+        let wanted = kept.must_leave(self.counts.live);
         if wanted == 0 {
             return Ok(Some(Vec::new()));
         }
@@ -145,7 +114,7 @@ impl Transaction<'_> {
         for &(id, _) in &oldest {
             self.delete(id)?;
         }
-        self.live = self.live.saturating_sub(wanted);
+        self.counts.live = self.counts.live.saturating_sub(wanted);
         Ok(Some(oldest.into_iter().map(|(id, _)| id).collect()))
     }
 
@@ -181,7 +150,7 @@ impl Transaction<'_> {
         for uri in &record.subscriptions {
             self.insert_subscription(record.id, uri)?;
         }
-        self.live = self.live.saturating_add(1);
+        self.counts.live = self.counts.live.saturating_add(1);
         Ok(())
     }
 
@@ -298,7 +267,7 @@ impl Transaction<'_> {
             )?
             .collect::<rusqlite::Result<_>>()?;
         let gone = u64::try_from(swept.len()).unwrap_or(u64::MAX);
-        self.live = self.live.saturating_sub(gone);
+        self.counts.live = self.counts.live.saturating_sub(gone);
         Ok(swept)
     }
 }

@@ -1,3 +1,5 @@
+mod tasks;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;

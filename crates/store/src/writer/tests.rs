@@ -12,6 +12,7 @@ use crate::backend::suite::session;
 use crate::backend::{Body, Opening, Reader};
 use crate::retention::{Retention, Second};
 use crate::sqlite::{Sqlite, SqliteReader};
+use crate::tally::Census;
 
 const NOW: Second = Second::new(1_000_000);
 const KEPT: Retention = Retention {
@@ -39,6 +40,10 @@ impl Backend for Counting {
 
     fn live(&self) -> u64 {
         self.sqlite.live()
+    }
+
+    fn census(&self) -> Census {
+        self.sqlite.census()
     }
 }
 

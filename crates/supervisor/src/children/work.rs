@@ -158,8 +158,10 @@ impl Work<'_> {
         grip.link = Some(link.clone());
         let peer = hello.slot.to_string();
         self.house.telemetry.emit(Event::LinkUp { peer });
-        if hello.slot.role == Role::Gateway {
-            send_map(link, self.table.roster.map());
+        match hello.slot.role {
+            Role::Gateway => send_map(link, self.table.roster.map()),
+            Role::Store => send_lives(link, self.table.lives(Role::Gateway)),
+            Role::Hub | Role::Supervisor | Role::Operator => {}
         }
     }
 
@@ -270,6 +272,9 @@ impl Work<'_> {
         if slot.role != Role::Gateway {
             return;
         }
+        if matches!(news, News::Started { .. } | News::Exited { .. }) {
+            self.tell_store();
+        }
         let balance = self.house.launcher.balance();
         let entered = match news {
             News::Ready { .. } => {
@@ -288,6 +293,15 @@ impl Work<'_> {
         };
         if let Err(error) = entered {
             warn!(%slot, %error, "cannot write the balance of connections");
+        }
+    }
+
+    /// Says which gateways may be running: the others have been reaped.
+    fn tell_store(&self) {
+        let stores = self.table.slots();
+        let stores = stores.filter(|(member, _)| member.slot.role == Role::Store);
+        for link in stores.filter_map(|(_, grip)| grip.link.as_ref()) {
+            send_lives(link, self.table.lives(Role::Gateway));
         }
     }
 
@@ -310,6 +324,14 @@ fn send_map(link: &Link, map: &ShardMap) {
     if let Err(error) = link.send(Lane::Control, message) {
         // It gets the map when its link comes up again.
         warn!(slot = %link.slot(), %error, "shard map not sent");
+    }
+}
+
+fn send_lives(link: &Link, lives: Vec<Uuid>) {
+    let message = Body::ToChild(ToChild::Gateways { lives });
+    if let Err(error) = link.send(Lane::Control, message) {
+        // It is told when its link comes up again.
+        warn!(slot = %link.slot(), %error, "lives of gateways not sent");
     }
 }
 

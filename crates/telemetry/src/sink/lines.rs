@@ -67,6 +67,21 @@ pub(super) fn write(event: &Event) {
             duration = ?took, prompt_name = prompt.as_deref(), server_module = server,
             status = outcome.status(), %outcome, "prompt got"
         ),
+        Event::InputRequired {
+            server,
+            method,
+            requests,
+            has_state,
+        } => debug!(
+            target: "conduit_mcp.mrtr.input_required",
+            method, server_module = server, requests, has_state, "input required"
+        ),
+        Event::TaskRun {
+            server,
+            tool,
+            outcome,
+            took,
+        } => debug!(target: OURS, server, tool, %outcome, ?took, "work of a task ended"),
         Event::SubscriptionStarted {
             server,
             subscription,

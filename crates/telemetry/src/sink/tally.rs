@@ -10,6 +10,8 @@ pub(super) fn count(event: &Event, instruments: &Instruments) {
         | Event::ToolExecuted { .. }
         | Event::ResourceRead { .. }
         | Event::PromptGot { .. }
+        | Event::InputRequired { .. }
+        | Event::TaskRun { .. }
         | Event::SubscriptionStarted { .. }
         | Event::SubscriptionStopped { .. }
         | Event::CallRefused { .. }

@@ -6,8 +6,8 @@ use uuid::Uuid;
 
 use super::*;
 use crate::event::Trace;
-use crate::label::{CancelledBy, Era, ExitCause, Outcome};
-use crate::server_metrics::{PromptSample, ReadSample, RequestSample, ToolSample};
+use crate::label::{BadState, CancelledBy, Era, ExitCause, Outcome};
+use crate::server_metrics::{PromptSample, ReadSample, RequestSample, TaskSample, ToolSample};
 use crate::{exposition, table};
 
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -111,6 +111,13 @@ fn show_everything(telemetry: &Telemetry) {
     server.tool(called("echo"));
     server.read(read("file:///notes"));
     server.prompt(prompted("review"));
+    server.input_required("tools/call", 1, true);
+    telemetry.bad_state(BadState::Expired);
+    server.task(TaskSample {
+        tool: "echo",
+        outcome: Outcome::Ok,
+        took: Duration::from_mins(1),
+    });
     server.subscription_started("1");
     server.subscription_stopped("1", "client", Duration::from_mins(90));
     telemetry.change_published(ChangeOutcome::Told);
@@ -122,6 +129,10 @@ fn show_everything(telemetry: &Telemetry) {
         Duration::from_millis(1),
     );
     telemetry.store_commit(Duration::from_millis(1));
+    telemetry.store_tasks(TaskState::Working, 5);
+    telemetry.store_tasks_at_work(3, 2);
+    telemetry.store_takeovers(1, 2);
+    telemetry.store_tasks_expired(4);
     telemetry.mail(MailOutcome::Taken);
     telemetry.lost(LostKind::Notification, 2);
     telemetry.slot(

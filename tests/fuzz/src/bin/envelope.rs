@@ -41,7 +41,7 @@ fuzz_target!(|bytes: &[u8]| {
             assert_eq!(peeked, None);
             check_params(notification.params, params);
         }
-        Ok(Message::Response) => assert_eq!(peeked, None),
+        Ok(Message::Response(_)) => assert_eq!(peeked, None),
         Err(malformed) => {
             let id = malformed.id.as_ref();
             assert_eq!(peeked, id.map(RequestId::as_json));
@@ -76,7 +76,7 @@ impl<'a> Seen<'a> {
                 notification.method.to_string(),
                 notification.params.map(RawValue::get),
             ),
-            Ok(Message::Response) => Self::Response,
+            Ok(Message::Response(_)) => Self::Response,
             Err(malformed) => {
                 let id = malformed.id.as_ref().map(RequestId::as_json);
                 Self::Refused(malformed.error.code, id)

@@ -4,7 +4,7 @@ use super::*;
 use crate::prompts::{Prompt, PromptArgument};
 use crate::resources::{Resource, ResourceTemplate};
 use crate::tool_name::ToolName;
-use crate::tools::Tool;
+use crate::tools::{TaskSupport, Tool};
 
 fn tool(name: &str, output: Option<&str>) -> Tool {
     let raw = |text: &str| RawValue::from_string(text.to_owned()).expect("valid JSON");
@@ -128,4 +128,38 @@ fn prompts_are_shown_alike_in_both_eras() {
         &[greet, Prompt::new("bye")],
         r#""prompts":[{"name":"greet","arguments":[{"name":"who","required":true},{"name":"how"}]},{"name":"bye"}]"#,
     );
+}
+
+#[test]
+fn a_tool_shows_its_task_support_to_one_dialect_alone() {
+    for (support, shown) in [
+        (TaskSupport::Forbidden, ""),
+        (
+            TaskSupport::Optional,
+            r#","execution":{"taskSupport":"optional"}"#,
+        ),
+        (
+            TaskSupport::Required,
+            r#","execution":{"taskSupport":"required"}"#,
+        ),
+    ] {
+        let mut tools = [tool("n", None)];
+        for tool in &mut tools {
+            tool.task_support = support;
+        }
+        let hints = CacheHints::default();
+        let page = Page::render_for(Dialect::LegacyWithTasks, &tools, None, hints, &face());
+        check(
+            page.respond(&id()),
+            &answer(&format!(
+                r#"{{"tools":[{{"name":"n","inputSchema":{{"type":"object"}}{shown}}}]}}"#
+            )),
+        );
+        for era in [Era::Modern, Era::Legacy] {
+            let page = Page::render(era, &tools, None, hints, &face()).respond(&id());
+            let bytes = page.into_bytes();
+            let text = str::from_utf8(&bytes).expect("text");
+            assert!(!text.contains("execution"), "{text}");
+        }
+    }
 }

@@ -5,7 +5,7 @@ use conduit::{Content, NoArguments, ResourceContents, ToolBuilder, ToolError, to
 pub(crate) const PNG: &[u8] = include_bytes!("../../../data/checkers.png");
 const WAV: &[u8] = include_bytes!("../../../data/beep.wav");
 
-pub(crate) fn tools() -> [ToolBuilder; 8] {
+pub(crate) fn tools() -> [ToolBuilder; 7] {
     [
         say(
             "test_simple_text",
@@ -33,11 +33,6 @@ pub(crate) fn tools() -> [ToolBuilder; 8] {
                 "This tool intentionally returns an error for testing",
             ))
         }),
-        say(
-            "test_streaming_elicitation",
-            "Answers, and asks for nothing on the way.",
-            || "There was nothing to ask for.",
-        ),
         say(
             "tour_resource_link",
             "Answers with a link to a resource.",

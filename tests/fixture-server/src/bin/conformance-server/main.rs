@@ -95,7 +95,7 @@ mod tests {
 
         let offered = server.offers().overlay(server.capabilities());
 
-        assert!(offered.completions && offered.logging);
+        assert!(offered.completions && offered.logging && offered.tasks);
         assert!(offered.tools.is_some_and(|tools| tools.list_changed));
         assert!(offered.prompts.is_some_and(|prompts| prompts.list_changed));
         let resources = offered.resources.expect("resources");

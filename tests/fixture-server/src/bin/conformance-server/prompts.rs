@@ -3,7 +3,8 @@
 use conduit::schemars::JsonSchema;
 use conduit::serde::Deserialize;
 use conduit::{
-    Content, Context, NoArguments, PromptBuilder, PromptMessage, ResourceContents, prompt,
+    Content, Context, NoArguments, PromptBuilder, PromptMessage, ResourceContents, ToolError, form,
+    prompt,
 };
 
 use crate::content::PNG;
@@ -26,7 +27,14 @@ struct Embed {
     resource_uri: String,
 }
 
-pub(crate) fn prompts() -> [PromptBuilder; 4] {
+#[derive(Deserialize, JsonSchema)]
+#[serde(crate = "conduit::serde")]
+#[schemars(crate = "conduit::schemars")]
+struct UserContext {
+    context: String,
+}
+
+pub(crate) fn prompts() -> [PromptBuilder; 5] {
     [
         prompt(
             "test_simple_prompt",
@@ -45,6 +53,11 @@ pub(crate) fn prompts() -> [PromptBuilder; 4] {
             with_resource,
         ),
         prompt("test_prompt_with_image", "Shows a picture.", with_image),
+        prompt(
+            "test_input_required_result_prompt",
+            "Asks for a context, and repeats it.",
+            with_context,
+        ),
     ]
 }
 
@@ -71,4 +84,10 @@ async fn with_image(_: NoArguments, _context: Context) -> [PromptMessage; 2] {
         PromptMessage::user(Content::image(PNG, "image/png")),
         PromptMessage::user(Content::text("Please analyze the image above.")),
     ]
+}
+
+async fn with_context(_: NoArguments, context: Context) -> Result<String, ToolError> {
+    let question = form::<UserContext>("user_context", "What context should the prompt use?");
+    let context = context.ask(question)?.accepted()?.context;
+    Ok(format!("Use this context: {context}"))
 }

@@ -1,4 +1,5 @@
-//! Resources: three that the suite reads, a template, and as many as make pages.
+//! Resources: three that the suite reads, one that asks, a template, and as many as make
+//! pages.
 
 use std::num::NonZeroUsize;
 
@@ -7,6 +8,7 @@ use conduit::serde::Serialize;
 use conduit::{Json, ResourceBuilder, TemplateBuilder, resource, template};
 
 use crate::content::PNG;
+use crate::input;
 
 /// Resources on one page.
 pub(crate) const PAGE: NonZeroUsize = const { NonZeroUsize::new(10).unwrap() };
@@ -37,7 +39,8 @@ pub(crate) fn resources() -> impl Iterator<Item = ResourceBuilder> {
         })
         .description("A text to subscribe to."),
     ];
-    fixed.into_iter().chain((1..=ITEMS).map(item))
+    let asking = std::iter::once(input::asking_resource());
+    fixed.into_iter().chain(asking).chain((1..=ITEMS).map(item))
 }
 
 pub(crate) fn data() -> TemplateBuilder {

@@ -1,4 +1,4 @@
-//! The actor that hears what gateways ask about sessions.
+//! The actor that hears what gateways ask.
 //!
 //! One per process. Look-ups are answered at once, in the order in which they
 //! came; whatever has to wait for a commit, or for gateways to forget, becomes a
@@ -14,12 +14,13 @@
 use std::sync::Arc;
 
 use conduit_actor::{Actor, Failure, Seat, Tree};
-use conduit_link::{Answer, Answerer, Link, ToStore};
+use conduit_link::{Answer, Answerer, ToStore};
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 use tracing::debug;
 
 use crate::Error;
+use crate::gateways::Gateway;
 use crate::keeper::{self, Keeper};
 
 /// Reaches the actor; cheap to clone.
@@ -38,8 +39,8 @@ pub(crate) async fn start(
     keeper: Arc<Keeper>,
     tasks: TaskTracker,
 ) -> Result<Handle, Error> {
-    let seat = Seat::new("sessions");
-    tree.start_at(&seat, move || Sessions {
+    let seat = Seat::new("door");
+    tree.start_at(&seat, move || Door {
         keeper: Arc::clone(&keeper),
         tasks: tasks.clone(),
     })
@@ -48,9 +49,9 @@ pub(crate) async fn start(
 }
 
 impl Handle {
-    /// Hands over what a gateway asks. Never waits; without an actor the question
-    /// is dropped, and so refused.
-    pub(crate) fn ask(&self, asker: Link, question: ToStore, answerer: Answerer) {
+    /// Hands over what a gateway asks, or the operator. Never waits; without an actor
+    /// the question is dropped, and so refused.
+    pub(crate) fn ask(&self, asker: Option<Arc<Gateway>>, question: ToStore, answerer: Answerer) {
         let message = Message::Asked {
             asker,
             question,
@@ -67,19 +68,19 @@ impl Handle {
 
 enum Message {
     Asked {
-        asker: Link,
+        asker: Option<Arc<Gateway>>,
         question: ToStore,
         since: Instant,
         reply: Answerer,
     },
 }
 
-struct Sessions {
+struct Door {
     keeper: Arc<Keeper>,
     tasks: TaskTracker,
 }
 
-impl Actor for Sessions {
+impl Actor for Door {
     type Message = Message;
 
     async fn handle(&mut self, message: Message) -> Result<(), Failure> {
@@ -94,13 +95,13 @@ impl Actor for Sessions {
             keeper.answered(operation, &answer, since.elapsed());
             reply.answer(answer);
         };
-        if let ToStore::LookSession { id } = question {
-            respond(&self.keeper, self.keeper.look(id));
+        if let Some(answer) = self.keeper.look(&question) {
+            respond(&self.keeper, answer);
             return Ok(());
         }
         let keeper = Arc::clone(&self.keeper);
         self.tasks.spawn(async move {
-            let answer = keeper.answer(question, &asker).await;
+            let answer = keeper.answer(question, asker.as_deref()).await;
             respond(&keeper, answer);
         });
         Ok(())
