@@ -117,6 +117,26 @@ async fn an_answer_that_will_not_do_is_asked_for_again() {
 }
 
 #[tokio::test]
+async fn a_large_answer_reaches_its_call_from_any_gateway() {
+    const LARGE: usize = 3_000_000;
+    let tree = pair().await;
+    let session = tree.session_with(Version::November2025, everything()).await;
+
+    for gateway in ["gateway-0", "gateway-1"] {
+        let conn = tree.conn_to("gateway-0").await;
+        let mut stream = conn.into_stream(&hello(&session)).await;
+        let asked = question(&mut stream).await;
+        let mut conn = tree.conn_to(gateway).await;
+
+        let name = json!({ "name": "n".repeat(LARGE) });
+        accept(&mut conn, &session, &asked, name).await;
+
+        let done = next(&mut stream).await;
+        assert_eq!(text(&done).len(), LARGE + "Hello, !".len(), "{gateway}");
+    }
+}
+
+#[tokio::test]
 async fn a_person_may_say_no() {
     let tree = fixture().await;
     let session = tree.session_with(Version::November2025, everything()).await;

@@ -6,6 +6,7 @@ pub(crate) mod keys;
 pub(crate) mod tasks;
 
 use std::io::{self, Write as _};
+use std::path::PathBuf;
 
 use conduit_errors::{Code, Coded};
 
@@ -23,6 +24,18 @@ pub(crate) enum Error {
     /// There is no such task, or no more.
     #[error("there is no such task; it may have expired")]
     UnknownTask,
+    /// Nothing was ever started on this state directory.
+    #[error("there is no database `{path}`: nothing was started there yet")]
+    NoDatabase {
+        /// Where it would be.
+        path: PathBuf,
+    },
+    /// The copy could not be made.
+    #[error("cannot export the tasks")]
+    Export {
+        /// Why.
+        source: conduit_store::Error,
+    },
     /// The store that runs would not do it.
     #[error("the store refuses, see its log")]
     StoreRefused,
@@ -46,9 +59,9 @@ pub(crate) fn print(answer: &str) -> Result<(), Error> {
 impl Coded for Error {
     fn code(&self) -> Code {
         match self {
-            Self::UnknownCode { .. } | Self::UnknownTask => Code::USAGE,
+            Self::UnknownCode { .. } | Self::UnknownTask | Self::NoDatabase { .. } => Code::USAGE,
             Self::StoreRefused => Code::INTERNAL,
-            Self::Output { .. } => Code::OUTPUT_UNWRITABLE,
+            Self::Output { .. } | Self::Export { .. } => Code::OUTPUT_UNWRITABLE,
         }
     }
 }

@@ -26,8 +26,8 @@ pub(crate) const TOO_MANY_CONNECTIONS: &str = concat!(
     "content-type: application/json\r\n",
     "retry-after: 1\r\n",
     "connection: close\r\n",
-    "content-length: 125\r\n\r\n",
-    r#"{"jsonrpc":"2.0","error":{"code":50300,"message":"too many connections, try again in a moment","data":{"retryAfterMs":1000}}}"#,
+    "content-length: 145\r\n\r\n",
+    r#"{"jsonrpc":"2.0","error":{"code":50300,"message":"the server takes no more connections now, try again in a moment","data":{"retryAfterMs":1000}}}"#,
 );
 
 /// What a page may send whether it asks or not.

@@ -45,8 +45,8 @@ struct Desk {
     questions: HashMap<Uuid, Waiting>,
 }
 
-/// An answer to one of our questions: a result, or nothing if it is an error.
-type Answered = Option<Box<RawValue>>;
+/// An answer to one of our questions: a result, or why there is none.
+type Answered = Result<Box<RawValue>, Unanswered>;
 
 #[derive(Debug)]
 struct Waiting {
@@ -63,6 +63,9 @@ pub(crate) enum Unanswered {
     /// The client has answered with an error.
     #[error("the client has refused to give the input that was asked for")]
     Refused,
+    /// Its session has ended, or its pipe.
+    #[error("the client can no longer give the input that was asked for")]
+    Gone,
     /// The client took too long.
     #[error("the client has not given the input that was asked for in time")]
     Late,
@@ -107,7 +110,7 @@ pub(crate) async fn ask(
         responder.ask(message);
     }
     let answers = asked.into_iter().map(|(key, question)| async move {
-        let answer = question.answer().await.ok_or(Unanswered::Refused)?;
+        let answer = question.answer().await?;
         Ok((key, answer))
     });
     let answers = timeout(shared.options.bridge_patience, try_join_all(answers));
@@ -137,7 +140,11 @@ pub(crate) fn take(
         Err(error) => (error, true),
     };
     if gateway == shared.options.index {
-        let answer = (!is_error).then(|| json.to_owned());
+        let answer = if is_error {
+            Err(Unanswered::Refused)
+        } else {
+            Ok(json.to_owned())
+        };
         shared.bridge.answer(session, question, answer);
         return after(true);
     }
@@ -167,8 +174,9 @@ impl Bridge {
         let Ok(session) = Uuid::try_parse(session) else {
             return false;
         };
-        let read = || RawValue::from_string(String::from_utf8(json).ok()?).ok();
-        let answer = if is_error { None } else { read() };
+        let json = String::from_utf8(json).ok();
+        let result = json.and_then(|json| RawValue::from_string(json).ok());
+        let answer = result.filter(|_| !is_error).ok_or(Unanswered::Refused);
         self.answer(session, question, answer)
     }
 
@@ -242,7 +250,7 @@ impl Drop for Place {
 impl Question {
     async fn answer(self) -> Answered {
         let Self { answer, _place, .. } = self;
-        answer.await.unwrap_or_default()
+        answer.await.unwrap_or(Err(Unanswered::Gone))
     }
 }
 
@@ -286,7 +294,7 @@ mod tests {
     const OTHER: Uuid = Uuid::from_u128(2);
 
     fn result(json: &str) -> Answered {
-        Some(RawValue::from_string(json.to_owned()).expect("JSON"))
+        Ok(RawValue::from_string(json.to_owned()).expect("JSON"))
     }
 
     #[test]
@@ -327,9 +335,9 @@ mod tests {
         let bridge = Bridge::default();
         let question = bridge.open(SESSION);
 
-        assert!(bridge.answer(SESSION, question.id, None));
+        assert!(bridge.answer(SESSION, question.id, Err(Unanswered::Refused)));
 
-        assert!(question.answer().await.is_none());
+        assert_eq!(question.answer().await.err(), Some(Unanswered::Refused));
     }
 
     #[test]
@@ -358,7 +366,7 @@ mod tests {
 
         bridge.end(&[SESSION]);
 
-        assert!(ended.answer().await.is_none());
+        assert_eq!(ended.answer().await.err(), Some(Unanswered::Gone));
         assert!(bridge.answer(OTHER, other.id, result("{}")));
     }
 
@@ -369,7 +377,8 @@ mod tests {
 
         bridge.close();
 
-        assert!(before.answer().await.is_none());
-        assert!(bridge.open(SESSION).answer().await.is_none());
+        assert_eq!(before.answer().await.err(), Some(Unanswered::Gone));
+        let after = bridge.open(SESSION).answer().await;
+        assert_eq!(after.err(), Some(Unanswered::Gone));
     }
 }

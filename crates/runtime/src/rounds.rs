@@ -12,7 +12,7 @@ use conduit_auth::{Binding, Rejected};
 use conduit_link::{Answer, Refusal, TaskAnswer, TaskQuestion, ToStore};
 use conduit_protocol::limits::INPUT_RESPONSES;
 use conduit_protocol::{
-    InputRequest, InputRequired, Message, Method, Params, Retry, WireError, parse,
+    Code, InputRequest, InputRequired, Message, Method, Params, Retry, WireError, parse,
 };
 use conduit_server::Input;
 use conduit_telemetry::BadState;
@@ -180,9 +180,22 @@ pub(crate) fn seal(
                 method = method.as_str(),
                 "a callback's state and answers do not fit into a request: {too_large}"
             );
-            Err(WireError::internal())
+            Err(WireError::new(
+                Code::INTERNAL_ERROR,
+                "what was answered and noted so far does not fit into a request",
+            ))
         }
     }
+}
+
+/// Says that a request asks its client too often.
+pub(crate) fn too_many(shared: &Shared, subject: &str) -> WireError {
+    let limit = shared.options.input_rounds;
+    error!(subject, limit, "a callback asks too often");
+    WireError::new(
+        Code::INTERNAL_ERROR,
+        format!("this request has asked for input {limit} times, and may not again"),
+    )
 }
 
 /// Uses a state up that holds for one use (R15).

@@ -55,6 +55,40 @@ pub struct ContextParts {
     pub task: Option<TaskPart>,
 }
 
+/// A call that nobody has made, of a modern client that can do nothing: for tests of
+/// callbacks.
+///
+/// ```
+/// use conduit_server::{ClientCapabilities, Context, ContextParts};
+///
+/// let context = Context::new(ContextParts {
+///     capabilities: ClientCapabilities::from_json(r#"{"elicitation":{}}"#).unwrap_or_default(),
+///     ..ContextParts::default()
+/// });
+/// assert!(context.client_capabilities().elicits_forms());
+/// ```
+impl Default for ContextParts {
+    fn default() -> Self {
+        Self {
+            era: Era::Modern,
+            version: None,
+            session: None,
+            principal: None,
+            request_id: RequestId::from(0),
+            client_info: None,
+            capabilities: ClientCapabilities::default(),
+            log_level: None,
+            trace: TraceContext::default(),
+            progress_token: None,
+            token: CancellationToken::new(),
+            emit: None,
+            input: Input::none(),
+            allows_task: false,
+            task: None,
+        }
+    }
+}
+
 /// The call was cancelled: nobody waits for its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the call was cancelled")]
@@ -214,6 +248,16 @@ impl Context {
                 done,
                 total: total.filter(|total| total.is_finite()),
                 message: message.map(str::to_owned),
+            });
+        }
+    }
+
+    /// Says what the task is doing, to whoever asks for its status; does nothing in a
+    /// call. Never blocks.
+    pub fn status(&self, message: impl Into<String>) {
+        if let (Some(_task), Some(emit)) = (&self.call.task, &self.call.emit) {
+            emit.emit(Emission::Status {
+                message: message.into(),
             });
         }
     }

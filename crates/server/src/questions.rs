@@ -7,14 +7,15 @@ use conduit_protocol::{InputAnswer, InputRequest};
 use crate::Input;
 
 /// Something that a callback can [`ask`](crate::Context::ask): a question, a tuple of
-/// two to four, or a `Vec` of one kind. Whatever of it has no answer yet is asked at
-/// once.
+/// two to four, a `Vec` of one kind, or an `Option`, of which nothing is asked if it is
+/// `None`. Whatever of it has no answer yet is asked at once.
 ///
 /// The questions are [`form`](crate::form()), [`raw_form`](crate::raw_form),
 /// [`visit`](crate::visit), [`sample`](crate::sample()) and [`roots`](crate::roots()).
 /// The list is closed.
 pub trait Questions: sealed::Sealed + Sized {
-    /// What comes back: for a tuple a tuple, for a `Vec` a `Vec`.
+    /// What comes back: for a tuple a tuple, for a `Vec` a `Vec`, for an `Option` an
+    /// `Option`.
     type Answers;
 
     /// Looks for the answers, and puts down what has none.
@@ -63,6 +64,17 @@ impl<Q: Questions> Questions for Vec<Q> {
     }
 }
 
+impl<Q: Questions> Questions for Option<Q> {
+    type Answers = Option<Q::Answers>;
+
+    fn put(self, asking: &mut Asking<'_>) -> Option<Self::Answers> {
+        match self {
+            Some(question) => question.put(asking).map(Some),
+            None => Some(None),
+        }
+    }
+}
+
 // === Behind the handle ===
 
 /// Questions on their way to the client.
@@ -80,6 +92,7 @@ pub(crate) mod sealed {
     impl<A: Sealed, B: Sealed, C: Sealed> Sealed for (A, B, C) {}
     impl<A: Sealed, B: Sealed, C: Sealed, D: Sealed> Sealed for (A, B, C, D) {}
     impl<Q: Sealed> Sealed for Vec<Q> {}
+    impl<Q: Sealed> Sealed for Option<Q> {}
 }
 
 impl<'a> Asking<'a> {

@@ -12,9 +12,7 @@ use std::sync::Arc;
 
 use conduit_protocol::{NewTask, Outcome, WireError};
 
-use crate::{
-    Answer, Context, Emission, IntoOutcome, IntoRefusal, Questions, ToolError, Unanswered,
-};
+use crate::{Answer, Context, IntoOutcome, IntoRefusal, Questions, ToolError, Unanswered};
 
 /// The task as which a callback runs. Cheap to clone.
 ///
@@ -125,11 +123,7 @@ impl Task {
 
     /// Says what it is doing, to whoever asks for its status. Never blocks.
     pub fn status(&self, message: impl Into<String>) {
-        if let Some(emit) = &self.context.parts().emit {
-            emit.emit(Emission::Status {
-                message: message.into(),
-            });
-        }
+        self.context.status(message);
     }
 
     /// Reports progress, see [`Context::progress`]. Its client finds it as the

@@ -4,13 +4,10 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use conduit_protocol::{
-    ClientCapabilities, Code, Content, Era, Outcome, RequestId, TraceContext, WireError,
-};
+use conduit_protocol::{Code, Content, Era, Outcome, WireError};
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
-use tokio_util::sync::CancellationToken;
 
 use crate::{
     Catalog, Change, Changes, Context, ContextParts, Input, IntoServer, InvalidServer, Job,
@@ -22,27 +19,10 @@ pub(crate) fn context() -> Context {
 }
 
 pub(crate) fn context_of(era: Era) -> Context {
-    Context::new(ContextParts { era, ..parts() })
-}
-
-pub(crate) fn parts() -> ContextParts {
-    ContextParts {
-        era: Era::Modern,
-        version: None,
-        session: None,
-        principal: None,
-        request_id: RequestId::from(1),
-        client_info: None,
-        capabilities: ClientCapabilities::default(),
-        log_level: None,
-        trace: TraceContext::default(),
-        progress_token: None,
-        token: CancellationToken::new(),
-        emit: None,
-        input: Input::none(),
-        allows_task: false,
-        task: None,
-    }
+    Context::new(ContextParts {
+        era,
+        ..ContextParts::default()
+    })
 }
 
 /// Plays the runtime for a callback that asks: what one run leaves is what the next
@@ -73,7 +53,7 @@ impl Rounds {
         let parts = ContextParts {
             input: Arc::clone(&input),
             task: self.task.clone(),
-            ..parts()
+            ..ContextParts::default()
         };
 
         let outcome = run(prepare(Context::new(parts))).await;

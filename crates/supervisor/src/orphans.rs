@@ -1,13 +1,13 @@
 //! Children that have outlived their supervisor: whoever claims its state directory
 //! lets them finish before it starts others in their slots.
 //!
-//! Each child leaves a mark, a locked file with its process id, before it looks whether
-//! its supervisor is there. The lock ends with the process, however that ends. So behind
+//! Each child leaves a mark, a locked file whose name ends in its process id, before it
+//! looks whether its supervisor is there. The file is empty: a full disk still takes it. The lock ends with the process, however that ends. So behind
 //! a claim every mark that is still locked is an orphan's, and a child that leaves one
 //! later finds its supervisor gone and ends at once.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -28,8 +28,6 @@ const LIVES: &str = "lives";
 const LOOK: Duration = Duration::from_millis(20);
 /// How long a killed process may take to end.
 const DYING: Duration = Duration::from_secs(5);
-/// No process id in decimal digits is longer.
-const PID_BYTES: u64 = 20;
 
 /// The mark of this process, until it ends or this is dropped.
 #[derive(Debug)]
@@ -50,14 +48,13 @@ impl Mark {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
             Ok(()) | Err(_) => {}
         }
-        let path = folder.join(life.to_string());
-        let mut lock = OpenOptions::new()
+        let path = folder.join(format!("{life}.{}", std::process::id()));
+        let lock = OpenOptions::new()
             .write(true)
             .create_new(true)
             .mode(0o600)
             .open(&path)?;
         rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
-        writeln!(lock, "{}", std::process::id())?;
         Ok(Self { path, _lock: lock })
     }
 }
@@ -167,14 +164,12 @@ async fn kill(path: &Path) -> io::Result<()> {
 }
 
 fn pid_of(path: &Path) -> Option<i32> {
-    let mut text = String::new();
-    let file = File::open(path).ok()?;
-    file.take(PID_BYTES).read_to_string(&mut text).ok()?;
-    text.trim().parse().ok()
+    path.extension()?.to_str()?.parse().ok()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read as _;
     use std::process::{Command, Stdio};
 
     use super::*;
@@ -189,17 +184,18 @@ mod tests {
     fn child(claim: &Claim, seconds: &str) -> (std::process::Child, PathBuf) {
         let folder = claim.path().join(RUN).join(LIVES);
         fs::create_dir_all(&folder).unwrap();
-        let path = folder.join(Uuid::new_v4().to_string());
-        let script = "exec 9>\"$1\"; flock 9; echo $$ >&9; echo ready; exec sleep \"$2\"";
+        let mark = folder.join(Uuid::new_v4().to_string());
+        let script = "exec 9>\"$1.$$\"; flock 9; echo ready; exec sleep \"$2\"";
         let mut child = Command::new("bash")
             .args(["-c", script, "child"])
-            .arg(&path)
+            .arg(&mark)
             .arg(seconds)
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
         let mut ready = [0; 6];
         child.stdout.take().unwrap().read_exact(&mut ready).unwrap();
+        let path = mark.with_extension(child.id().to_string());
         (child, path)
     }
 

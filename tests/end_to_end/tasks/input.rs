@@ -1,6 +1,6 @@
 //! What a task asks, and how it is answered (T-TASK-16, T-TASK-17, T-TASK-20).
 
-use conduit_testkit::{Call, Era, Options, Tree};
+use conduit_testkit::{Call, Era, Options, PATIENCE, Tree, wait_until};
 use http::StatusCode;
 use serde_json::{Value, json};
 
@@ -135,6 +135,39 @@ async fn an_answer_that_will_not_do_is_refused_and_nothing_is_taken_of_it() {
     assert_eq!(reply.code(), -32602, "{reply}");
 
     assert_eq!(*tree.send(&get(&id)).await.result(), before);
+}
+
+#[tokio::test]
+async fn an_answer_is_taken_or_refused_for_its_size_and_the_task_goes_on() {
+    let tree = pair().await;
+    let id = begin(&tree, &questionnaire("q")).await;
+    until(&tree, &id, "input_required").await;
+
+    for bytes in [4_000_000, 2_000_000, 1_000_000, 100_000] {
+        let reply = tree.send(&update(&id, name(&"n".repeat(bytes)))).await;
+        if reply.message().get("result").is_some() {
+            break;
+        }
+        assert_eq!(reply.code(), -32602, "{bytes}: {reply}");
+    }
+    is_acknowledged(&tree.send(&update(&id, color("red"))).await);
+    until_asked(&tree, &id, "sure").await;
+    is_acknowledged(&tree.send(&update(&id, sure(true))).await);
+
+    let (task, _) = wait_until("an end", PATIENCE, async || {
+        let task = tree.send(&get(&id)).await;
+        let task = task.result().clone();
+        ["completed", "failed"]
+            .map(Value::from)
+            .contains(&task["status"])
+            .then_some(task)
+    })
+    .await;
+    assert!(
+        task["status"] == "completed" || task["error"]["message"].is_string(),
+        "{}",
+        task["status"]
+    );
 }
 
 #[tokio::test]

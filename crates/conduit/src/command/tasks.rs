@@ -27,6 +27,9 @@ use crate::role::{block_on, settings};
 pub(crate) fn answer(sources: &Sources, wanted: &Tasks) -> Result<String, Failure> {
     let settings = load(sources)?.settings;
     let path = settings::database(&settings);
+    if !path.exists() {
+        return Err(Error::NoDatabase { path }.into());
+    }
     let open = || Archive::open(&path).map_err(Failure::coded("cannot look at the tasks"));
     match wanted {
         Tasks::Ls {
@@ -47,7 +50,7 @@ pub(crate) fn answer(sources: &Sources, wanted: &Tasks) -> Result<String, Failur
         Tasks::Cancel { id } => cancel(&settings, &path, *id),
         Tasks::Export { file } => {
             let export = open()?.export(file);
-            export.map_err(Failure::coded("cannot export the tasks"))?;
+            export.map_err(|source| Error::Export { source })?;
             Ok(format!("exported to {}\n", file.display()))
         }
     }

@@ -4,33 +4,20 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use conduit_server::{
-    ClientCapabilities, Context, ContextParts, Emission, Emit, Era, Input, ProgressToken,
-    RequestId, TraceContext,
+    ClientCapabilities, Context, ContextParts, Emission, Emit, Input, ProgressToken,
 };
 use serde_json::Value;
 use serde_json::value::to_raw_value;
-use tokio_util::sync::CancellationToken;
 
 /// Returns what a tool sees of a call of a client that can fill in forms, and asks for
 /// progress, with what the tool says.
 pub(super) fn parts() -> (ContextParts, Receiver<Emission>) {
     let (sender, said) = channel();
     let parts = ContextParts {
-        era: Era::Modern,
-        version: None,
-        session: None,
-        principal: None,
-        request_id: RequestId::from(1),
-        client_info: None,
         capabilities: ClientCapabilities::from_json(r#"{"elicitation":{}}"#).expect("an object"),
-        log_level: None,
-        trace: TraceContext::default(),
         progress_token: ProgressToken::from_json("1").ok(),
-        token: CancellationToken::new(),
         emit: Some(Arc::new(Ear(sender))),
-        input: Input::none(),
-        allows_task: false,
-        task: None,
+        ..ContextParts::default()
     };
     (parts, said)
 }

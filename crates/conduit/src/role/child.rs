@@ -45,7 +45,7 @@ pub(crate) struct House {
     gateways: watch::Receiver<Option<Vec<Uuid>>>,
     parent: Parent,
     /// Says that this process lives, to whoever comes after its supervisor.
-    _mark: Mark,
+    _mark: Option<Mark>,
     /// Its handler is there in every child: a signal without one would kill it.
     terminate: Signal,
     is_gateway: bool,
@@ -130,7 +130,8 @@ impl House {
         panics::log_without_text();
         // Before it is known whether the supervisor is there, see `conduit_supervisor::Mark`.
         let mark = Mark::leave(&child.run_dir, child.life)
-            .map_err(Failure::of("cannot leave a mark in the run directory"))?;
+            .inspect_err(|error| warn!(%error, "a successor of the supervisor will not wait for this process"))
+            .ok();
         let parent = Parent::watch(child.parent).map_err(Failure::orphaned)?;
         let watch = |kind| signal(kind).map_err(Failure::of("cannot watch for signals"));
         let terminate = watch(SignalKind::terminate())?;

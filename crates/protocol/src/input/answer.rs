@@ -147,8 +147,9 @@ fn roots(raw: &RawValue) -> Result<Vec<Root>, WireError> {
     let [roots] = object(raw, &["roots"])?;
     let roots = once(roots, "roots")?;
     roots
-        .and_then(|roots| serde_json::from_str(roots.get()).ok())
-        .ok_or_else(|| mistyped("roots", "an array of objects with a `uri`"))
+        .and_then(|roots| serde_json::from_str::<Vec<Root>>(roots.get()).ok())
+        .filter(|roots| roots.iter().all(|root| root.uri.starts_with("file://")))
+        .ok_or_else(|| mistyped("roots", "an array of objects with a `uri` of files"))
 }
 
 /// A string that may be missing.

@@ -111,10 +111,12 @@ fn canonical(text: &str) -> Option<Uuid> {
 }
 
 fn milliseconds(raw: &RawValue) -> Result<u64, WireError> {
-    let number = raw::is_integer(raw).then(|| raw.get().parse().ok());
-    number
-        .flatten()
-        .ok_or_else(|| demand::mistyped(TTL, "an integer from 0 on"))
+    let text = raw.get();
+    if !raw::is_integer(raw) || text.starts_with('-') {
+        return Err(demand::mistyped(TTL, "an integer from 0 on"));
+    }
+    // More than we can count is as long as we keep anything.
+    Ok(text.parse().unwrap_or(u64::MAX))
 }
 
 #[cfg(test)]
@@ -224,12 +226,21 @@ mod tests {
     }
 
     #[test]
+    fn a_time_beyond_counting_is_the_longest_there_is() {
+        let text = r#"{"task":{"ttl":99999999999999999999}}"#;
+
+        let read = TaskAugmentation::read(&params(text)).expect("readable");
+
+        assert_eq!(read.and_then(|task| task.ttl_ms), Some(u64::MAX));
+    }
+
+    #[test]
     fn a_task_of_another_type_is_refused() {
         for text in ["null", "[]", "true"] {
             let text = format!(r#"{{"task":{text}}}"#);
             refused(TaskAugmentation::read(&params(&text)), "params.task");
         }
-        for ttl in ["-1", "1.5", "1e3", "null", "\"1\"", "99999999999999999999"] {
+        for ttl in ["-1", "1.5", "1e3", "null", "\"1\""] {
             let text = format!(r#"{{"task":{{"ttl":{ttl}}}}}"#);
             refused(TaskAugmentation::read(&params(&text)), TTL);
         }

@@ -167,12 +167,7 @@ impl Ending {
         rounds::check_declared(&asked.requests, context.client_capabilities())?;
         let next = Carried::after(self.round, input, asked.state);
         if next.round > shared.options.input_rounds {
-            error!(
-                subject = &*call.subject,
-                limit = shared.options.input_rounds,
-                "a callback asks too often"
-            );
-            return Err(WireError::internal());
+            return Err(rounds::too_many(shared, &call.subject));
         }
         let token = rounds::seal(shared, &call.hosted, T::METHOD, &call.body, &next)?;
         if asked.requests.is_empty() && token.is_none() {

@@ -7,7 +7,6 @@ use std::time::Duration;
 use conduit_protocol::{InputRequired, Method, NewTask, Outcome, WireError};
 use conduit_server::Job;
 use tokio::time::sleep;
-use tracing::error;
 
 use super::ending::bridges;
 use super::{Asked, Ending, Prepare, Streams, tasked};
@@ -202,12 +201,7 @@ impl<P> Flight<P> {
             return refused(WireError::input_not_possible());
         };
         if next.round > shared.options.input_rounds {
-            error!(
-                subject = &*ending.call.subject,
-                limit = shared.options.input_rounds,
-                "a callback asks too often"
-            );
-            return refused(WireError::internal());
+            return refused(rounds::too_many(shared, &ending.call.subject));
         }
         Ending::extend(tracked, shared.options.bridge_patience);
         let token = ending.responder.call().token().clone();

@@ -125,13 +125,11 @@ impl Exchange<'_> {
         let later = Later::of(self, dispatch, context);
         self.shared.tasks.spawn(async move {
             let begun = tasks::begin(&shared, making).await;
-            let label = if begun.is_ok() {
-                Label::Task
-            } else {
-                Label::Error
-            };
-            let metrics = &later.hosted.metrics;
-            ToolResult::count(metrics, Some(&subject), label, started.elapsed());
+            if begun.is_err() {
+                // Otherwise each run of the task's work is counted.
+                let metrics = &later.hosted.metrics;
+                ToolResult::count(metrics, Some(&subject), Label::Error, started.elapsed());
+            }
             match begun {
                 Ok(message) => later.answer(MessageReply::new(200, message)),
                 Err(refused) => later.fail(&refused),

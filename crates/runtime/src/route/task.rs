@@ -27,8 +27,8 @@ use crate::sessions::Session;
 use crate::store;
 use crate::tasks::{self, Shown, stored_era};
 
-/// The most tasks on one page of a list.
-const PAGE: u32 = 100;
+/// The most tasks on one page of a list (R45).
+const PAGE: u32 = 500;
 
 impl Exchange<'_> {
     /// Answers a request about tasks.

@@ -275,6 +275,23 @@ async fn answers_that_come_one_by_one_are_kept() {
 }
 
 #[tokio::test]
+async fn what_is_left_out_is_not_asked() {
+    let toolbox = one(async |_, context| {
+        let (some, none) = context.ask((Some(roots("a")), None::<crate::Sample>))?;
+        Ok(format!("{} {}", some.is_some(), none.is_some()))
+    });
+    let mut rounds = Rounds::default();
+
+    let outcome = rounds.run(json!({}), call(&toolbox)).await;
+    assert_eq!(keys(&outcome), ["a"]);
+
+    let outcome = rounds
+        .run(json!({"a": {"roots": []}}), call(&toolbox))
+        .await;
+    assert_eq!(text_of(&outcome), "true false");
+}
+
+#[tokio::test]
 async fn a_pair_and_a_triple_are_asked_at_once_too() {
     let toolbox = one(async |_, context| {
         context.ask((roots("a"), roots("b")))?;

@@ -4,7 +4,8 @@ use conduit_protocol::{Code, Outcome};
 use serde_json::json;
 
 use super::*;
-use crate::trial::{Rounds, builder, built, context, keys, parts, run, text_of};
+use crate::Emission;
+use crate::trial::{Rounds, builder, built, context, keys, run, text_of};
 use crate::{
     Arguments, ContextParts, NoArguments, Server, TaskSupport, Toolbox, Work, resource, roots, tool,
 };
@@ -19,7 +20,7 @@ fn part() -> TaskPart {
 fn as_task() -> Context {
     Context::new(ContextParts {
         task: Some(part()),
-        ..parts()
+        ..ContextParts::default()
     })
 }
 
@@ -81,7 +82,7 @@ fn a_task_allows_itself_to_be_one() {
     let may = |allows_task| {
         Context::new(ContextParts {
             allows_task,
-            ..parts()
+            ..ContextParts::default()
         })
         .allows_task()
     };
@@ -97,7 +98,7 @@ fn a_status_is_passed_on() {
     let context = Context::new(ContextParts {
         task: Some(part()),
         emit: Some(Arc::new(sender)),
-        ..parts()
+        ..ContextParts::default()
     });
 
     context.task().expect("a task").status("half way");
