@@ -51,7 +51,7 @@ pub(crate) use self::foreman::{Foreman, Message};
 use self::journal::{Called, Journal};
 use self::ledger::{Ledger, Stop};
 pub(crate) use self::run::until;
-pub(crate) use self::shown::{Shown, stored_era};
+pub(crate) use self::shown::{Shown, short, stored_era};
 pub(crate) use self::watch::{Waiter, Waiting, Watch, Watched, news};
 use crate::gateway::Shared;
 use crate::hosted::Hosted;

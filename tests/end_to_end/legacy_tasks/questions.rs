@@ -1,12 +1,42 @@
 //! What a task asks its client, on the stream of `tasks/result`.
 
-use conduit_testkit::{Call, Era, Version};
+use conduit_testkit::{Call, Conn, Era, Tree, Version};
 use http::{Method, StatusCode};
 use serde_json::json;
 
 use super::{RELATED, accept, ask, created, next, until};
 use crate::record::recorded;
 use crate::{fixture, pair};
+
+/// A task that has been made at the second of two gateways, for a client that shows forms.
+struct Started {
+    tree: Tree,
+    session: String,
+    /// To the second gateway.
+    conn: Conn,
+    id: String,
+    /// Waits for the result.
+    wait: Call,
+}
+
+async fn start(tool: &str, name: &str) -> Started {
+    let tree = pair().await;
+    let elicits = json!({ "elicitation": {} });
+    let session = tree.session_with(Version::November2025, elicits).await;
+    let mut conn = tree.conn_to("gateway-1").await;
+    let call = Era::Legacy
+        .tool(tool, json!({ "name": name }))
+        .param("task", json!({}))
+        .session(&session);
+    let id = created(&conn.send(&call).await);
+    Started {
+        wait: ask("tasks/result", &id, &session),
+        tree,
+        session,
+        conn,
+        id,
+    }
+}
 
 #[tokio::test]
 async fn a_task_asks_its_client_on_the_stream_of_who_waits_for_its_result() {
@@ -76,16 +106,13 @@ async fn a_client_that_answers_a_task_s_question_with_an_error_ends_its_wait() {
 
 #[tokio::test]
 async fn whoever_lost_the_stream_of_a_question_is_asked_again_when_it_comes_back() {
-    let tree = pair().await;
-    let elicits = json!({ "elicitation": {} });
-    let session = tree.session_with(Version::November2025, elicits).await;
-    let mut conn = tree.conn_to("gateway-1").await;
-    let call = Era::Legacy
-        .tool("commission", json!({ "name": "c" }))
-        .param("task", json!({}))
-        .session(&session);
-    let id = created(&conn.send(&call).await);
-    let wait = ask("tasks/result", &id, &session);
+    let Started {
+        tree,
+        session,
+        mut conn,
+        wait,
+        ..
+    } = start("commission", "c").await;
 
     let mut lost = tree.conn_to("gateway-0").await.into_stream(&wait).await;
     let first = next(&mut lost).await;
@@ -105,16 +132,13 @@ async fn whoever_lost_the_stream_of_a_question_is_asked_again_when_it_comes_back
 
 #[tokio::test]
 async fn of_two_that_wait_either_may_answer_and_both_get_the_result() {
-    let tree = pair().await;
-    let elicits = json!({ "elicitation": {} });
-    let session = tree.session_with(Version::November2025, elicits).await;
-    let mut conn = tree.conn_to("gateway-1").await;
-    let call = Era::Legacy
-        .tool("questionnaire", json!({ "name": "q" }))
-        .param("task", json!({}))
-        .session(&session);
-    let id = created(&conn.send(&call).await);
-    let wait = ask("tasks/result", &id, &session);
+    let Started {
+        tree,
+        session,
+        mut conn,
+        wait,
+        ..
+    } = start("questionnaire", "q").await;
     let mut first = tree.conn_to("gateway-0").await.into_stream(&wait).await;
     let both = [next(&mut first).await, next(&mut first).await];
     let mut second = tree.conn_to("gateway-1").await.into_stream(&wait).await;
@@ -143,16 +167,13 @@ async fn of_two_that_wait_either_may_answer_and_both_get_the_result() {
 
 #[tokio::test]
 async fn a_task_that_is_cancelled_while_it_asks_ends_the_stream_of_its_question() {
-    let tree = pair().await;
-    let elicits = json!({ "elicitation": {} });
-    let session = tree.session_with(Version::November2025, elicits).await;
-    let mut conn = tree.conn_to("gateway-1").await;
-    let call = Era::Legacy
-        .tool("questionnaire", json!({ "name": "q" }))
-        .param("task", json!({}))
-        .session(&session);
-    let id = created(&conn.send(&call).await);
-    let wait = ask("tasks/result", &id, &session);
+    let Started {
+        tree,
+        session,
+        mut conn,
+        id,
+        wait,
+    } = start("questionnaire", "q").await;
     let mut stream = tree.conn_to("gateway-0").await.into_stream(&wait).await;
     let both = [next(&mut stream).await, next(&mut stream).await];
 
@@ -169,16 +190,13 @@ async fn a_task_that_is_cancelled_while_it_asks_ends_the_stream_of_its_question(
 
 #[tokio::test]
 async fn an_answer_to_a_task_that_will_not_do_is_asked_for_again() {
-    let tree = pair().await;
-    let elicits = json!({ "elicitation": {} });
-    let session = tree.session_with(Version::November2025, elicits).await;
-    let mut conn = tree.conn_to("gateway-1").await;
-    let call = Era::Legacy
-        .tool("commission", json!({ "name": "c" }))
-        .param("task", json!({}))
-        .session(&session);
-    let id = created(&conn.send(&call).await);
-    let wait = ask("tasks/result", &id, &session);
+    let Started {
+        tree,
+        session,
+        mut conn,
+        id: _,
+        wait,
+    } = start("commission", "c").await;
     let mut stream = tree.conn_to("gateway-0").await.into_stream(&wait).await;
 
     for bad in [
@@ -224,16 +242,13 @@ async fn whoever_reads_no_stream_is_not_asked_and_the_task_goes_on() {
 
 #[tokio::test]
 async fn whoever_lost_the_stream_of_a_question_may_come_back_for_the_rest_of_it() {
-    let tree = pair().await;
-    let elicits = json!({ "elicitation": {} });
-    let session = tree.session_with(Version::November2025, elicits).await;
-    let mut conn = tree.conn_to("gateway-1").await;
-    let call = Era::Legacy
-        .tool("commission", json!({ "name": "c" }))
-        .param("task", json!({}))
-        .session(&session);
-    let id = created(&conn.send(&call).await);
-    let wait = ask("tasks/result", &id, &session);
+    let Started {
+        tree,
+        session,
+        mut conn,
+        id: _,
+        wait,
+    } = start("commission", "c").await;
     let mut stream = tree.conn_to("gateway-0").await.into_stream(&wait).await;
     let primed = stream.next_event().await.expect("a whole stream");
     let last = primed.and_then(|event| event.id).expect("an id");

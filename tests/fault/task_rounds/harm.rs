@@ -19,7 +19,6 @@ pub(super) const LEASE: Duration = Duration::from_secs(5);
 
 /// How many calls are under way that take long.
 const CALLS: usize = 4;
-const AT_ONCE: bool = true;
 
 /// A tree that can be harmed, and what outlives it.
 #[derive(Debug)]
@@ -44,8 +43,9 @@ pub(super) struct Strike {
     blow: Blow,
     /// Who is killed while the first one is stopped.
     second: Option<Victim>,
-    /// Whether a dead supervisor is replaced while its children are still there.
-    at_once: bool,
+    /// After how long a dead supervisor is replaced, whether or not its children are
+    /// still there; without it, once they are not.
+    again: Option<Duration>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +80,7 @@ impl Strike {
             victim,
             blow,
             second: second.filter(|second| *second != victim),
-            at_once: dice.below(3) == 0 && AT_ONCE,
+            again: (dice.below(2) == 0).then(|| Duration::from_millis(dice.below(2_500) as u64)),
         }
     }
 }
@@ -140,7 +140,7 @@ impl House {
             victim,
             blow,
             second,
-            at_once,
+            again,
         } = strike;
         self.call();
         // How long somebody is stopped, and when, is what is tested here.
@@ -155,7 +155,7 @@ impl House {
                 sleep(long / 2).await;
                 if let Some(second) = second {
                     self.kill(second).await;
-                    self.replace_supervisor(at_once).await;
+                    self.replace_supervisor(again).await;
                 }
                 sleep(long / 2).await;
                 if let Some(pid) = stopped.filter(|pid| !process::is_over(*pid)) {
@@ -163,7 +163,7 @@ impl House {
                 }
             }
         }
-        self.replace_supervisor(at_once).await;
+        self.replace_supervisor(again).await;
         self.tree.ready().await;
         self.gone.retain(|gone| !gone.processes().is_empty());
         self.shared.harm(!self.gone.is_empty());
@@ -202,12 +202,13 @@ impl House {
     }
 
     /// Starts another tree where the supervisor is dead.
-    async fn replace_supervisor(&mut self, at_once: bool) {
+    async fn replace_supervisor(&mut self, again: Option<Duration>) {
         if !process::is_over(self.tree.pid()) {
             return;
         }
-        if !at_once {
-            self.tree.everything_ended(PATIENCE).await;
+        match again {
+            Some(again) => sleep(again).await,
+            None => drop(self.tree.everything_ended(PATIENCE).await),
         }
         let next = Tree::start(self.options.clone()).await;
         self.shared.move_to(next.endpoint());

@@ -148,14 +148,14 @@ impl Entry {
     pub(super) fn see(&mut self, seen: &Seen<'_>) -> Result<(), String> {
         if let Some(end) = &self.end {
             let is_same = end == seen.body;
-            return self.unless(is_same, "it has changed after its end", seen);
+            return seen.unless(is_same, "it has changed after its end");
         }
         let status = seen.result["status"].as_str().unwrap_or_default();
         let updated = seen.result["lastUpdatedAt"].as_str().unwrap_or_default();
         if updated != self.updated {
             self.note(seen.at, format!("seen {status}"));
         }
-        self.unless(*updated >= *self.updated, "its time goes back", seen)?;
+        seen.unless(*updated >= *self.updated, "its time goes back")?;
         updated.clone_into(&mut self.updated);
         match status {
             "working" => self.works(seen),
@@ -163,7 +163,7 @@ impl Entry {
             "completed" => self.completed(seen),
             "failed" => self.failed(seen),
             "cancelled" => self.cancelled(seen),
-            _ => self.unless(false, "this is no status", seen),
+            _ => seen.unless(false, "this is no status"),
         }
     }
 
@@ -194,7 +194,7 @@ impl Entry {
     fn works(&mut self, seen: &Seen<'_>) -> Result<(), String> {
         self.not_cancelled(seen)?;
         let goes_on = self.key.is_none() || !self.words.is_empty();
-        self.unless(goes_on, "it waits no more, and nobody has answered", seen)?;
+        seen.unless(goes_on, "it waits no more, and nobody has answered")?;
         self.waits = false;
         Ok(())
     }
@@ -202,13 +202,13 @@ impl Entry {
     fn asks(&mut self, seen: &Seen<'_>) -> Result<(), String> {
         self.not_cancelled(seen)?;
         let asks = self.kind == Kind::Asking && self.heard.is_none();
-        self.unless(asks, "it asks, and should not", seen)?;
+        seen.unless(asks, "it asks, and should not")?;
         let questions = seen.result["inputRequests"].as_object();
         let mut keys = questions.into_iter().flat_map(|map| map.keys());
         let (first, more) = (keys.next(), keys.next());
         let is_known = self.key.as_ref().is_none_or(|key| Some(key) == first);
         let is_one = first.is_some() && more.is_none();
-        self.unless(is_one && is_known, "it asks for something else", seen)?;
+        seen.unless(is_one && is_known, "it asks for something else")?;
         self.key = first.cloned();
         self.waits = true;
         Ok(())
@@ -227,55 +227,47 @@ impl Entry {
             }
         };
         let is_right = is_right && result["isError"] != true;
-        self.unless(is_right, "its result is another one's", seen)?;
-        self.over(seen)
+        seen.unless(is_right, "its result is another one's")?;
+        self.over(seen);
+        Ok(())
     }
 
     fn failed(&mut self, seen: &Seen<'_>) -> Result<(), String> {
         let may_fail = self.kind == Kind::Single;
-        self.unless(
-            may_fail,
-            "it has failed, and is one that is started again",
-            seen,
-        )?;
+        seen.unless(may_fail, "it has failed, and is one that is started again")?;
         let is_harmed = seen.harm.is_some_and(|harm| harm >= self.since);
-        self.unless(is_harmed, "it has failed, and nobody was harmed", seen)?;
+        seen.unless(is_harmed, "it has failed, and nobody was harmed")?;
         let is_told = seen.result["error"]["code"] == -32603;
-        self.unless(is_told, "it has failed with another error", seen)?;
+        seen.unless(is_told, "it has failed with another error")?;
         self.has_failed = true;
-        self.over(seen)
+        self.over(seen);
+        Ok(())
     }
 
     fn cancelled(&mut self, seen: &Seen<'_>) -> Result<(), String> {
         let was_asked = self.cancel != Cancel::Unsent;
-        self.unless(
-            was_asked,
-            "it is cancelled, and nobody asked for that",
-            seen,
-        )?;
-        self.over(seen)
+        seen.unless(was_asked, "it is cancelled, and nobody asked for that")?;
+        self.over(seen);
+        Ok(())
     }
 
-    fn over(&mut self, seen: &Seen<'_>) -> Result<(), String> {
+    fn over(&mut self, seen: &Seen<'_>) {
         self.waits = false;
         self.end = Some(seen.body.to_vec());
-        Ok(())
     }
 
     fn not_cancelled(&self, seen: &Seen<'_>) -> Result<(), String> {
         let goes_on = self.cancel != Cancel::Acknowledged;
-        self.unless(
-            goes_on,
-            "it goes on after its acknowledged cancellation",
-            seen,
-        )
+        seen.unless(goes_on, "it goes on after its acknowledged cancellation")
     }
+}
 
-    fn unless(&self, is_well: bool, wrong: &str, seen: &Seen<'_>) -> Result<(), String> {
+impl Seen<'_> {
+    fn unless(&self, is_well: bool, wrong: &str) -> Result<(), String> {
         if is_well {
             return Ok(());
         }
-        Err(format!("{wrong}: {}", String::from_utf8_lossy(seen.body)))
+        Err(format!("{wrong}: {}", String::from_utf8_lossy(self.body)))
     }
 }
 

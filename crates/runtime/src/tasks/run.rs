@@ -23,7 +23,7 @@ use super::ending::{Ending, Finish, Judge, Next, Round, gave_up, label};
 use super::journal::{Called, Journal};
 use super::ledger::Stop;
 use super::notes::Notes;
-use super::{Place, changed};
+use super::{Place, changed, short};
 use crate::gateway::Shared;
 use crate::hosted::{Hosted, HostedTool};
 use crate::store;
@@ -45,7 +45,7 @@ pub(super) fn start(shared: &Arc<Shared>, taken: TakenTask, since: Instant) {
         fence: taken.fence,
     };
     let executor = &shared.executor;
-    debug!(task = %holding.id, tool = taken.record.tool, "work of a task begins");
+    debug!(task = %short(holding.id), tool = taken.record.tool, "work of a task begins");
     let run = Run {
         place: executor.enter(holding, since),
         until: until(&taken.record),
@@ -110,7 +110,7 @@ impl Run {
                 verdict.label
             }
             Err(stop @ (Stop::Over | Stop::Lost)) => {
-                debug!(task = %self.record.id, ?stop, "nothing is written of a task");
+                debug!(task = %short(self.record.id), ?stop, "nothing is written of a task");
                 Label::Cancelled
             }
         };
@@ -126,7 +126,7 @@ impl Run {
     fn prepare(&self, work: &TaskWork) -> Result<Prepared, WireError> {
         let record = &self.record;
         let unable = |what: &'static str| {
-            error!(task = %record.id, server = record.server, tool = record.tool, what,
+            error!(task = %short(record.id), server = record.server, tool = record.tool, what,
                 "a task's work cannot be done");
             WireError::internal()
         };
@@ -307,7 +307,7 @@ impl Run {
             Ok(Ok(TaskAnswer::Task(Some(record)))) => changed(&self.shared, &record),
             Ok(Err(Refusal::Fenced)) => self.place.stop(Stop::Lost),
             // The next one says it all.
-            Ok(_) | Err(_) => debug!(task = %self.record.id, "a note of a task is lost"),
+            Ok(_) | Err(_) => debug!(task = %short(self.record.id), "a note of a task is lost"),
         }
     }
 
@@ -324,7 +324,7 @@ impl Run {
         };
         let written = match self.tell(question).await {
             Err(store::Error::TooLarge) => {
-                warn!(task = %self.record.id, "what a task came to is too large for the store");
+                warn!(task = %short(self.record.id), "what a task came to is too large for the store");
                 let error = WireError::new(
                     WireError::internal().code,
                     "what the task came to is too large to be kept",
@@ -338,7 +338,7 @@ impl Run {
             Ok(Some(record)) => changed(&self.shared, &record),
             Ok(None) => {}
             Err(error) => {
-                error!(task = %self.record.id, %error, "what a task came to is lost");
+                error!(task = %short(self.record.id), %error, "what a task came to is lost");
             }
         }
     }
@@ -354,7 +354,7 @@ impl Run {
                     return Err(store::Error::TooLarge);
                 }
                 Ok(Err(refusal)) => {
-                    debug!(task = %self.record.id, ?refusal, "the store does not take it");
+                    debug!(task = %short(self.record.id), ?refusal, "the store does not take it");
                     return Ok(None);
                 }
                 Ok(Ok(_)) | Err(store::Error::Unavailable) => {}
@@ -382,7 +382,7 @@ impl Run {
             .await
             .is_err()
         {
-            debug!(task = %self.record.id, "a task is not given back, its lease runs out");
+            debug!(task = %short(self.record.id), "a task is not given back, its lease runs out");
         }
     }
 }

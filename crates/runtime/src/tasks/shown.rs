@@ -3,6 +3,7 @@
 use conduit_link::{TaskEra, TaskRecord, TaskStatus as Stored};
 use conduit_protocol::{Era, TaskStatus, TaskView};
 use serde_json::value::RawValue;
+use uuid::Uuid;
 
 use super::journal::raw_of;
 
@@ -57,6 +58,14 @@ impl Shown {
             outcome: self.outcome(),
         }
     }
+}
+
+/// Returns as much of a task's id as the log may have: who knows all of it may be who it
+/// belongs to (R38), and an operator finds it by its beginning.
+pub(crate) fn short(id: Uuid) -> String {
+    let mut text = id.simple().to_string();
+    text.truncate(8);
+    text
 }
 
 pub(crate) const fn status_of(status: Stored) -> TaskStatus {

@@ -248,7 +248,7 @@ impl Wait {
                 self.asking.hand_in(task, answers).await?;
                 return Ok(());
             }
-            debug!(%task, "no answer of a client fits, it is asked again");
+            debug!(task = %tasks::short(task), "no answer of a client fits, it is asked again");
         }
         Err(Unanswered::Refused.into_error().into())
     }
