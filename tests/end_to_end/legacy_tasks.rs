@@ -3,6 +3,7 @@
 mod questions;
 mod waits;
 
+use conduit_testkit::process::{self, Signal};
 use conduit_testkit::{
     Call, Conn, Era, Events, Options, PATIENCE, Reply, Tree, Version, initialize, wait_until,
 };
@@ -503,6 +504,36 @@ impl Becomes {
 }
 
 /// A call that becomes a task, and waits to be released.
+#[tokio::test]
+async fn a_task_that_was_refused_is_not_left_to_be_done() {
+    let tree = with(&["store.patience_ms=300"]).await;
+    let session = tree.session(Version::November2025).await;
+    let call = Era::Legacy
+        .tool("sturdy_work", json!({ "name": "w", "hold": true }))
+        .param("task", json!({}))
+        .session(&session);
+    let mut conn = tree.conn().await;
+    assert_eq!(
+        conn.send(&Call::legacy("ping", Value::Null)).await.status,
+        StatusCode::OK
+    );
+
+    let store = tree.signal_slot("store", Signal::STOP).await;
+    let refused = conn.send(&call).await;
+    process::signal(store, Signal::CONT);
+
+    assert_eq!(refused.status, StatusCode::SERVICE_UNAVAILABLE, "{refused}");
+    let list = Call::legacy("tasks/list", Value::Null).session(&session);
+    wait_until("nothing to be left to do", PATIENCE, async || {
+        let reply = tree.conn().await.send(&list).await;
+        let tasks = reply.message()["result"]["tasks"].as_array()?.clone();
+        let is_over = |task: &Value| task["status"] == "cancelled";
+        tasks.iter().all(is_over).then_some(())
+    })
+    .await;
+    assert_eq!(recorded(&tree, "w began").await, 0);
+}
+
 fn work(session: &str, name: &str) -> Call {
     Era::Legacy
         .tool("work", json!({ "name": name, "hold": true }))

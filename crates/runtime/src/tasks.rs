@@ -41,10 +41,11 @@ use conduit_telemetry::{Gauge, Held};
 use parking_lot::Mutex;
 use serde_bytes::ByteBuf;
 use serde_json::value::RawValue;
-use tokio::time::Instant;
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use tracing::debug;
+use tracing::{debug, warn};
 use uuid::Uuid;
 
 pub(crate) use self::foreman::{Foreman, Message};
@@ -62,6 +63,9 @@ use crate::sessions::Session;
 use crate::store::{self, StoreDoor};
 use crate::streams;
 
+/// The most tasks that are being withdrawn at once, and for how long that is tried.
+const WITHDRAWALS: usize = 4_096;
+const WITHDRAWING: Duration = Duration::from_mins(1);
 /// When trying again makes sense.
 const RETRY: Duration = Duration::from_secs(1);
 /// What a task's own cancellation is answered with, where somebody hears it.
@@ -134,6 +138,7 @@ pub(crate) async fn begin(shared: &Arc<Shared>, making: Making) -> Result<Render
         answers: Vec::new(),
         attempt: 1,
     };
+    let (task, asker) = (new.id, maker_of(&new));
     let since = Instant::now();
     let question = TaskQuestion::Create(new);
     let created = shared
@@ -160,10 +165,39 @@ pub(crate) async fn begin(shared: &Arc<Shared>, making: Making) -> Result<Render
                 "`params.arguments` are too large for a task",
             ));
         }
-        Ok(_) | Err(store::Error::Unavailable) => return Err(unavailable()),
+        Ok(_) | Err(store::Error::Unavailable) => {
+            withdraw(shared, task, asker);
+            return Err(unavailable());
+        }
     };
     let shown = Shown::of(record);
     Ok(hosted.face.task_created(era, &id, &shown.view()))
+}
+
+/// Cancels a task that was refused because the store did not answer: it may have been
+/// made all the same, and its client will make another one. Waits for nobody; after
+/// [`WITHDRAWING`] the task is left to itself.
+fn withdraw(shared: &Arc<Shared>, id: Uuid, asker: Asker) {
+    let Ok(place) = Arc::clone(&shared.executor.shared.withdrawals).try_acquire_owned() else {
+        warn!("too many tasks are being withdrawn, one may be done although it was refused");
+        return;
+    };
+    let here = Arc::clone(shared);
+    shared.tasks.spawn(async move {
+        let until = Instant::now() + WITHDRAWING;
+        while Instant::now() < until {
+            let question = TaskQuestion::Cancel {
+                id,
+                asker: Some(asker.clone()),
+            };
+            let patience = here.options.store_patience;
+            if here.store.ask_of_tasks(question, patience).await.is_ok() {
+                break;
+            }
+            sleep(RETRY).await;
+        }
+        drop(place);
+    });
 }
 
 /// Looks a task up on behalf of somebody.
@@ -244,6 +278,8 @@ struct Inner {
     seat: Seat<Message>,
     ledger: Mutex<Ledger>,
     runs: TaskTracker,
+    /// Of which each task that is being withdrawn holds one.
+    withdrawals: Arc<Semaphore>,
     ending: AtomicBool,
     running: Gauge,
 }
@@ -255,6 +291,7 @@ impl Executor {
                 seat,
                 ledger: Mutex::default(),
                 runs: TaskTracker::new(),
+                withdrawals: Arc::new(Semaphore::new(WITHDRAWALS)),
                 ending: AtomicBool::new(false),
                 running,
             }),
@@ -345,6 +382,21 @@ impl Drop for Place {
 }
 
 // === Behind the handle ===
+
+/// Says who has made a task, as whoever asks for it.
+fn maker_of(task: &Stored) -> Asker {
+    let (principal, session) = match &task.owner {
+        TaskOwner::Principal(principal) => (Some(principal.clone()), None),
+        TaskOwner::Session(session) => (None, Some(*session)),
+        TaskOwner::Bearer => (None, None),
+    };
+    Asker {
+        server: task.server.clone(),
+        era: task.era,
+        principal,
+        session,
+    }
+}
 
 impl Making {
     fn into_stored(self, options: &Options) -> Stored {

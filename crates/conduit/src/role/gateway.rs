@@ -34,7 +34,7 @@ pub(crate) fn run(child: &Child, servers: Vec<Arc<dyn Server>>) -> Result<(), Fa
             .map(|server| Hosted::new(server, &house.telemetry, time_limit).with_tasks(tasks))
             .collect();
         let options = settings::gateway(&house.settings, child.slot.index);
-        let sealer = keys::sealer(&house.settings)?;
+        let sealer = keys::sealer(&house.settings);
         let gateway = Gateway::start(
             options,
             hosted,

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use conduit_auth::{KeyRing, Sealer};
 use conduit_config::Settings;
+use conduit_errors::{Coded as _, chain};
+use tracing::error;
 
 use crate::failure::Failure;
 
@@ -18,8 +20,17 @@ pub(crate) fn open(settings: &Settings) -> Result<KeyRing, Failure> {
 }
 
 /// Seals with the ring that all processes of this instance share.
-pub(crate) fn sealer(settings: &Settings) -> Result<Sealer, Failure> {
-    Ok(seal_with(open(settings)?, settings))
+///
+/// A ring that became unusable while the instance ran does not stop its gateways from
+/// serving what needs no key: then states are sealed with a key of this process alone,
+/// and other gateways refuse them.
+pub(crate) fn sealer(settings: &Settings) -> Sealer {
+    let ring = open(settings).unwrap_or_else(|failure| {
+        let code = failure.code();
+        error!(target: "conduit", %code, error = %chain(&failure), "states of clients end with this process");
+        KeyRing::ephemeral()
+    });
+    seal_with(ring, settings)
 }
 
 /// Seals with a key that ends with this process: nobody else has to open what it seals.

@@ -542,7 +542,7 @@ async fn work_is_stopped_when_no_store_was_heard_of_for_a_whole_lease() {
     let ticking = async {
         while house.running() > 0 {
             house.foreman(Message::Tick);
-            tokio::time::sleep(lease / 10).await;
+            sleep(lease / 10).await;
         }
     };
 
@@ -559,7 +559,7 @@ async fn the_store_is_told_every_third_of_a_lease_what_is_held() {
     let ticking = async {
         while house.store.renewals() < 4 {
             house.foreman(Message::Tick);
-            tokio::time::sleep(third / 10).await;
+            sleep(third / 10).await;
         }
     };
 
@@ -602,7 +602,7 @@ async fn a_result_is_told_again_until_the_store_has_it() {
     .await;
     let id = house.begin("late").await;
     house.store.go_away();
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    sleep(Duration::from_millis(100)).await;
     assert_eq!(seen.begun.load(Order::SeqCst), 0);
 
     house.store.come_back();

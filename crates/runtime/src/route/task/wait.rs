@@ -3,6 +3,7 @@
 //! A task that asks its client something does so on the stream of whoever waits for its
 //! result. That the client leaves cancels neither.
 
+use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -224,7 +225,8 @@ impl Wait {
             return Err(WireError::input_not_possible().into());
         }
         let Some(session) = session.as_ref().filter(|_| self.streams) else {
-            return Err(WireError::input_not_possible().into());
+            // L-TASK-07: it waits for the end all the same; others may ask.
+            return pending().await;
         };
         let task = shown.record.id;
         let questions = shown.questions().iter();
