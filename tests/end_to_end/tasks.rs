@@ -4,6 +4,7 @@ mod deaths;
 mod input;
 mod limits;
 mod listen;
+mod operator;
 
 use conduit_testkit::{Call, Conn, Era, Options, PATIENCE, Reply, Tree, Version, wait_until};
 use http::StatusCode;

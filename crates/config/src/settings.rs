@@ -194,7 +194,8 @@ tables! {
         /// Since 0.1.
         max: NonZeroUsize = count(100_000), 1..=10_000_000;
         /// The most tasks of one principal, or of one session without a principal, in the
-        /// store at once; one more is refused. Since 0.1.
+        /// store at once; one more is refused. A client with neither owns nothing: `max`
+        /// alone holds for it. Since 0.1.
         max_per_owner: NonZeroUsize = count(1_000), 1..=1_000_000;
         /// The most tasks that run at once, for each server of each gateway; others wait.
         /// Since 0.1.
@@ -206,8 +207,10 @@ tables! {
         /// How often a task that can be started again is started in all, when the gateway
         /// that ran it is gone; then it fails. Since 0.1.
         max_attempts: NonZeroU16 = number(3), 1..=1_000;
-        /// A task whose gateway was not heard of for so long is another one's to run, or
-        /// fails, in milliseconds. More than `supervisor.dead_after_ms`. Since 0.1.
+        /// A gateway that could not tell the store for so long which tasks it runs stops
+        /// them, in milliseconds. They are run again, or fail, once it is known that
+        /// nobody runs them: when it is gone, or says so. More than
+        /// `supervisor.dead_after_ms`. Since 0.1.
         lease_ms: Millis = Millis::new(30_000), 5_000..=3_600_000;
     }
 
@@ -226,7 +229,7 @@ tables! {
         remote_deadline_ms: Millis = Millis::new(1_000), 1..=60_000;
     }
 
-    /// The process that keeps sessions on disk.
+    /// The process that keeps sessions and tasks on disk.
     store: Store {
         /// The most changes that one transaction saves. Since 0.1.
         batch: NonZeroUsize = count(512), 1..=65_536;
