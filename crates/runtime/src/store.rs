@@ -35,6 +35,9 @@ pub(crate) enum Error {
     /// The store did not answer in time, could not, or is not there at all.
     #[error("the store is not available")]
     Unavailable,
+    /// Its disk or its database would not take it, and nothing has changed.
+    #[error("the store cannot write")]
+    CannotWrite,
     /// The question is larger than one may be.
     #[error("it is too large for the store")]
     TooLarge,
@@ -112,8 +115,7 @@ impl StoreDoor {
         }
     }
 
-    /// Asks about tasks. What the store would not do now, or could not write, counts as
-    /// no answer.
+    /// Asks about tasks. What the store would not do now counts as no answer.
     pub(crate) async fn ask_of_tasks(
         &self,
         question: TaskQuestion,
@@ -130,6 +132,9 @@ impl StoreDoor {
             return Ok(Err(refusal));
         }
         debug!(?answer, "the store refused");
+        if answer == Answer::Refused(Refusal::Storage) {
+            return Err(Error::CannotWrite);
+        }
         Err(Error::Unavailable)
     }
 }

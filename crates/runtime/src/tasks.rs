@@ -165,6 +165,7 @@ pub(crate) async fn begin(shared: &Arc<Shared>, making: Making) -> Result<Render
                 "`params.arguments` are too large for a task",
             ));
         }
+        Err(store::Error::CannotWrite) => return Err(cannot_write()),
         Ok(_) | Err(store::Error::Unavailable) => {
             withdraw(shared, task, asker);
             return Err(unavailable());
@@ -253,6 +254,12 @@ pub(crate) fn changed(shared: &Arc<Shared>, record: &TaskRecord) {
 /// What a request is answered that needs the store when there is none to be had.
 pub(crate) fn unavailable() -> WireError {
     let reason = "the store is not available, try again in a moment";
+    WireError::refused(503, reason).with_retry_after(RETRY)
+}
+
+/// What a request is answered that would change what the store cannot write.
+pub(crate) fn cannot_write() -> WireError {
+    let reason = "the store cannot write, so nothing new can be kept; try again later";
     WireError::refused(503, reason).with_retry_after(RETRY)
 }
 

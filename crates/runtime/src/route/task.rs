@@ -124,6 +124,7 @@ impl From<store::Error> for Refused {
             store::Error::TooLarge => {
                 Self::Request(WireError::invalid_params("the answers are too large"))
             }
+            store::Error::CannotWrite => Self::Request(tasks::cannot_write()),
             store::Error::Unavailable => Self::Store,
         }
     }

@@ -357,7 +357,7 @@ impl Run {
                     debug!(task = %short(self.record.id), ?refusal, "the store does not take it");
                     return Ok(None);
                 }
-                Ok(Ok(_)) | Err(store::Error::Unavailable) => {}
+                Ok(Ok(_)) | Err(store::Error::Unavailable | store::Error::CannotWrite) => {}
             }
             if matches!(self.place.stopped(), Some(Stop::Over | Stop::Lost)) {
                 return Ok(None);

@@ -6,6 +6,7 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::migrate;
@@ -69,7 +70,7 @@ pub(super) fn reader(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(READER_PATIENCE)?;
-    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    keep_statements(&connection)?;
     Ok(connection)
 }
 
@@ -119,8 +120,17 @@ fn check(connection: &Connection, path: &Path) -> Result<(), Error> {
     })
 }
 
-fn configure(connection: &Connection) -> rusqlite::Result<()> {
+/// Lets statements be prepared once. Without the promise that plans do not depend on
+/// values, each is prepared anew for each use: the cache clears what was bound, and
+/// partial indexes make the plan a matter of values.
+fn keep_statements(connection: &Connection) -> rusqlite::Result<()> {
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    let stable = DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG;
+    connection.set_db_config(stable, true).map(drop)
+}
+
+fn configure(connection: &Connection) -> rusqlite::Result<()> {
+    keep_statements(connection)?;
     connection.pragma_update(None, "cache_size", -WRITER_CACHE)?;
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_mode| Ok(()))?;
     connection.pragma_update(None, "synchronous", "FULL")?;

@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use conduit_link::{Holding, TaskStatus};
+use rusqlite::StatementStatus;
 
 use super::*;
 use crate::backend::suite::task;
@@ -201,6 +202,24 @@ fn no_statement_reads_or_sorts_all_tasks() {
             !walks && !step.contains("TEMP B-TREE")
         };
         assert!(plan.iter().all(is_bounded), "{statement}: {plan:#?}");
+    }
+}
+
+#[test]
+fn a_statement_is_prepared_once_however_often_it_is_used() {
+    let folder = Folder::new();
+    let mut sqlite = folder.open();
+    create(&mut sqlite, 1).expect("room");
+    let reader = open::reader(&folder.path()).expect("a reader");
+
+    for connection in [&sqlite.connection, &reader] {
+        for _ in 0..3 {
+            let sql = "SELECT version FROM tasks WHERE id = ?1 AND owner <> ?2 AND ready = 1";
+            let mut look = connection.prepare_cached(sql).unwrap();
+            look.exists((Uuid::from_u128(1).as_bytes(), 0)).unwrap();
+
+            assert_eq!(look.get_status(StatementStatus::RePrepare), 0);
+        }
     }
 }
 
