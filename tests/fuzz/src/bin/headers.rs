@@ -57,6 +57,9 @@ const VERSION: &str = "mcp-protocol-version";
 const METHOD: &str = "mcp-method";
 const NAME: &str = "mcp-name";
 
+/// The parameter that names a task.
+const TASK: &str = "taskId";
+
 /// The arguments that [`TOOL`] repeats in headers, and where they are.
 const REPEATED: [(&str, &[&str]); 3] = [
     ("mcp-param-region", &["region"]),
@@ -168,7 +171,11 @@ impl Request<'_> {
         }
         for method in Method::methods() {
             let checked = check_name_header_of(field, context, *method, &self.params);
-            let agrees = subject(*method).is_none_or(|name| agrees(self.text(name)));
+            let is_absent = headers.values(NAME).next().is_none();
+            let agrees = subject(*method).is_none_or(|name| {
+                // R27: clients leave it out where a task is meant.
+                agrees(self.text(name)) || (name == TASK && is_absent)
+            });
             check(checked, agrees, "Mcp-Name");
         }
 
@@ -255,6 +262,7 @@ fn subject(method: Method) -> Option<&'static str> {
     match method.as_str() {
         "tools/call" | "prompts/get" => Some("name"),
         "resources/read" => Some("uri"),
+        "tasks/get" | "tasks/update" | "tasks/cancel" | "tasks/result" => Some(TASK),
         _ => None,
     }
 }
