@@ -115,6 +115,8 @@ pub(crate) async fn ask(
     });
     let answers = timeout(shared.options.bridge_patience, try_join_all(answers));
     match token.run_until_cancelled(answers).await {
+        // What was cancelled first is cancelled, whatever has come since.
+        Some(Ok(Err(_unanswered))) if token.is_cancelled() => Err(Unanswered::Cancelled),
         Some(Ok(answers)) => answers,
         Some(Err(_elapsed)) => Err(Unanswered::Late),
         None => Err(Unanswered::Cancelled),

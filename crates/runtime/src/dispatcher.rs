@@ -20,6 +20,9 @@ use crate::route;
 pub(crate) enum Message {
     /// A transport has read a message.
     Dispatch(Dispatch),
+    /// The client says nothing more, so it answers no question. Comes behind all that it
+    /// has said.
+    EndQuestions,
     /// Handle nothing until the sender of this is dropped.
     #[cfg(test)]
     Stall(tokio::sync::oneshot::Receiver<()>),
@@ -48,6 +51,7 @@ impl Actor for Dispatcher {
                 dispatch.call.pick();
                 route::take(&self.shared, dispatch, route::Session::Unresolved);
             }
+            Message::EndQuestions => self.shared.bridge.close(),
             #[cfg(test)]
             Message::Stall(until) => drop(until.await),
         }

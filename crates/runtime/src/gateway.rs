@@ -384,9 +384,14 @@ impl Gateway {
         }
     }
 
-    /// Waits for nothing any more that legacy clients were asked: they cannot answer.
+    /// Waits for nothing any more that legacy clients were asked: they cannot answer. What
+    /// was handed in before still counts.
     pub fn end_questions(&self) {
-        self.shared.bridge.close();
+        let message = dispatcher::Message::EndQuestions;
+        if self.dispatcher.cast(message).is_err() {
+            // What was in its mailbox is lost.
+            self.shared.bridge.close();
+        }
     }
 
     /// Takes the newest map of the hub's shards.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use conduit_protocol::{Rendered, WireError, error};
 use conduit_runtime::{Accepts, Events, Gateway, Head, Pipe, Reply};
-use futures_util::StreamExt;
+use futures_util::{FutureExt, StreamExt};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
@@ -134,10 +134,12 @@ impl Desk {
     async fn take(&self, found: Found, requests: &TaskTracker) {
         match found {
             Found::Line(line) => {
-                let desk = self.clone();
-                // In order: what is read first reaches the dispatcher first.
-                let submitted = desk.submit(line);
-                requests.spawn(submitted);
+                // Handed in here and now: what is read first reaches the dispatcher first,
+                // and the end of the input reaches it last.
+                let mut submitted = Box::pin(self.clone().submit(line));
+                if submitted.as_mut().now_or_never().is_none() {
+                    requests.spawn(submitted);
+                }
             }
             Found::TooLong => {
                 let refused = WireError::invalid_request("the line is too long");
