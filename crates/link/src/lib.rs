@@ -55,10 +55,11 @@ pub use self::identity::build_id;
 pub use self::link::{CallError, Lane, Link, SendError};
 pub use self::links::{Error, Links, Options};
 pub use self::message::{
-    Answer, Asker, FromHub, FromStore, Hello, Holding, Mail, Message, NewTask, Recipients, Refusal,
-    Replay, SessionRecord, ShardMap, Subject, TakenTask, TaskAnswer, TaskEntry, TaskEra, TaskOwner,
-    TaskQuestion, TaskRecord, TaskStatus, TaskWork, ToChild, ToHub, ToStore, ToSupervisor, Topic,
+    Answer, Asker, FromHub, FromStore, Hello, Holding, Mail, Message, NewTask, Operation,
+    Recipients, Refusal, Replay, Roll, SessionRecord, ShardMap, ShardView, Subject, TakenTask,
+    TaskAnswer, TaskEntry, TaskEra, TaskOwner, TaskQuestion, TaskRecord, TaskStatus, TaskWork,
+    ToChild, ToHub, ToStore, ToSupervisor, Topic,
 };
-pub use self::shard::owner;
+pub use self::shard::{owner, owner_of};
 pub use self::slot::{NotASlot, Role, Slot};
 pub use self::view::PeerView;

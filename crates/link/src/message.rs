@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 use uuid::Uuid;
 
-use crate::Slot;
+use crate::shard::Hash;
+use crate::{Role, Slot};
 
 mod task;
 
@@ -53,6 +54,8 @@ pub enum Message {
     ToStore(ToStore),
     /// The store to a gateway.
     FromStore(FromStore),
+    /// An operator to the supervisor.
+    Operation(Operation),
     /// The answer to a call.
     Answer(Answer),
 }
@@ -83,6 +86,11 @@ pub enum ToChild {
         /// The lives.
         lives: Vec<Uuid>,
     },
+    /// Event, to a hub: the newest map, and whom to wait for. Sent when the link comes up,
+    /// with each new map, and when a gateway was reaped.
+    Roll(Roll),
+    /// Call, to a hub: how is the shard? [`Answer::Shard`].
+    ShowShard,
     /// Event: take nothing new, finish, say [`ToSupervisor::Drained`] and end.
     Drain {
         /// Calls still open after this long are stopped, in milliseconds.
@@ -101,6 +109,62 @@ pub struct ShardMap {
     pub epoch: u64,
     /// The indices of the hub slots that own keys.
     pub shards: Vec<u16>,
+}
+
+/// The newest map, and which gateways a hub has to wait for before it can know who
+/// listens to what.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Roll {
+    /// The map.
+    pub map: ShardMap,
+    /// The lives of gateways that are not known to be dead and that were told a map before
+    /// this message: each may have registered at another shard, or at another life of this
+    /// one. Whoever is told its first map later begins with this one, or a newer one.
+    pub told: Vec<Uuid>,
+    /// The lives of gateways that were reaped last, of all that there were.
+    pub reaped: Vec<Uuid>,
+}
+
+/// How one shard of the hub is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShardView {
+    /// Its slot.
+    pub slot: Slot,
+    /// The newest map that it knows of.
+    pub epoch: u64,
+    /// Whether it knows by that map who listens to what.
+    pub is_open: bool,
+    /// Topics that some gateway has registered.
+    pub topics: u64,
+    /// Registrations: topics, counted once for each gateway that has registered them.
+    pub registrations: u64,
+    /// Gateways that are attached.
+    pub gateways: u64,
+    /// Changes that are on their way to gateways.
+    pub in_flight: u64,
+    /// Changes that were published here, since the start of its process.
+    pub published: u64,
+    /// Changes that gateways have noted, once for each, since the start of its process.
+    pub delivered: u64,
+    /// How long its main loop stood still at its last heartbeat, in milliseconds.
+    pub lag_ms: u64,
+    /// Since its process started, in milliseconds.
+    pub uptime_ms: u64,
+}
+
+/// What an operator asks of the supervisor; all of them are calls.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Operation {
+    /// Let there be so many processes of a role, gateway or hub. [`Answer::Scaled`] once
+    /// that is durable (R40); the processes follow.
+    Scale {
+        /// Of which role.
+        role: Role,
+        /// How many.
+        count: u16,
+    },
+    /// How is the hub? [`Answer::Hub`].
+    ShowHub,
 }
 
 /// What a gateway asks of a hub.
@@ -165,6 +229,22 @@ pub enum Subject {
 }
 
 impl Topic {
+    /// Returns a hash that is the same in every process, by which shards own topics
+    /// ([`owner_of`](crate::owner_of)) and gateways know them.
+    #[must_use]
+    pub fn hash(&self) -> u64 {
+        let Self { server, subject } = self;
+        let hash = Hash::new().add(server.as_bytes()).add(b" ");
+        let hash = match subject {
+            Subject::Tools => hash.add(b"tools"),
+            Subject::Prompts => hash.add(b"prompts"),
+            Subject::Resources => hash.add(b"resources"),
+            Subject::Resource(uri) => hash.add(b"resource ").add(uri.as_bytes()),
+            Subject::Task(id) => hash.add(b"task ").add(id.as_bytes()),
+        };
+        hash.end()
+    }
+
     /// Returns the key whose shard owns this topic.
     #[must_use]
     pub fn key(&self) -> String {
@@ -446,6 +526,15 @@ pub enum Answer {
         /// then all of it has to count as changed.
         missed: bool,
     },
+    /// How a shard is.
+    Shard(ShardView),
+    /// How the hub is: each of its shards that answers.
+    Hub(Vec<ShardView>),
+    /// There were so many processes of that role, and shall be as many as were asked for.
+    Scaled {
+        /// How many there were to be.
+        from: u16,
+    },
     /// What is next on a stream.
     Replay(Replay),
     /// About tasks.
@@ -463,6 +552,8 @@ pub enum Refusal {
     Storage,
     /// Draining, or not ready.
     NotNow,
+    /// The shard map has changed since.
+    Stale,
     /// This end of the link does not answer such calls.
     Misplaced,
     /// The task has another holder by now, or has ended.

@@ -1,6 +1,6 @@
 //! Which shard of the hub owns a key: rendezvous hashing.
 
-use crate::ShardMap;
+use crate::{ShardMap, Topic};
 
 /// Returns the index of the hub that owns `key`, or nothing for an empty map.
 ///
@@ -8,20 +8,41 @@ use crate::ShardMap;
 /// its own keys move; when one joins, keys move to it alone.
 #[must_use]
 pub fn owner(map: &ShardMap, key: &str) -> Option<u16> {
-    let key = fnv1a(key.as_bytes());
-    map.shards
-        .iter()
-        .copied()
-        .max_by_key(|&shard| (mix(key ^ mix(u64::from(shard) + 1)), shard))
+    owner_by_hash(map, Hash::new().add(key.as_bytes()).end())
+}
+
+/// Returns the index of the hub that owns a topic, likewise.
+#[must_use]
+pub fn owner_of(map: &ShardMap, topic: &Topic) -> Option<u16> {
+    owner_by_hash(map, topic.hash())
 }
 
 // === The hash ===
 
-/// FNV-1a with 64 bits.
-fn fnv1a(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
+/// FNV-1a with 64 bits, of bytes that come in pieces.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hash(u64);
+
+impl Hash {
+    pub(crate) const fn new() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+
+    pub(crate) fn add(self, bytes: &[u8]) -> Self {
+        let add = |hash: u64, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        Self(bytes.iter().fold(self.0, add))
+    }
+
+    pub(crate) const fn end(self) -> u64 {
+        self.0
+    }
+}
+
+fn owner_by_hash(map: &ShardMap, key: u64) -> Option<u16> {
+    map.shards
+        .iter()
+        .copied()
+        .max_by_key(|&shard| (mix(key ^ mix(u64::from(shard) + 1)), shard))
 }
 
 /// The finalizer of `MurmurHash3`: each bit of the input changes half of the output.

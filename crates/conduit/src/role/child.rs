@@ -319,7 +319,7 @@ fn order_of(message: Message) -> Option<Asked> {
         ToChild::ShardMap(map) => Some(Asked::Order(Order::ShardMap(map))),
         ToChild::Scrape => Some(Asked::Scrape),
         ToChild::Probe => Some(Asked::Probe),
-        ToChild::Gateways { .. } => None,
+        ToChild::Gateways { .. } | ToChild::Roll(_) | ToChild::ShowShard => None,
     }
 }
 

@@ -49,6 +49,9 @@ pub(super) const fn outcome(answer: &Answer) -> StoreOutcome {
         | Answer::Metrics(_)
         | Answer::Receipt { .. }
         | Answer::Settled { .. }
+        | Answer::Shard(_)
+        | Answer::Hub(_)
+        | Answer::Scaled { .. }
         | Answer::Replay(_)
         | Answer::Receipts { .. } => StoreOutcome::Ok,
     }
