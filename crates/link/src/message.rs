@@ -232,7 +232,7 @@ impl Topic {
     /// Returns a hash that is the same in every process, by which shards own topics
     /// ([`owner_of`](crate::owner_of)) and gateways know them.
     #[must_use]
-    pub fn hash(&self) -> u64 {
+    pub fn fingerprint(&self) -> u64 {
         let Self { server, subject } = self;
         let hash = Hash::new().add(server.as_bytes()).add(b" ");
         let hash = match subject {

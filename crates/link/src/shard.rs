@@ -14,7 +14,7 @@ pub fn owner(map: &ShardMap, key: &str) -> Option<u16> {
 /// Returns the index of the hub that owns a topic, likewise.
 #[must_use]
 pub fn owner_of(map: &ShardMap, topic: &Topic) -> Option<u16> {
-    owner_by_hash(map, topic.hash())
+    owner_by_hash(map, topic.fingerprint())
 }
 
 // === The hash ===
