@@ -61,7 +61,7 @@ async fn a_child_whose_supervisor_is_not_its_parent_ends_at_once() {
     // The first is there, and is not our child's parent.
     for (input, parent) in [(&settings[..], "1"), (b"", &std::process::id().to_string())] {
         let mut child = Command::new(binary("conduit"))
-            .args(["store", "--slot", "store", "--parent", parent])
+            .args(["child", "--slot", "store", "--parent", parent])
             .args([
                 "--life",
                 "6e4ba2a5-54e1-4f1d-9b8e-8a1f0a3a9b10",

@@ -18,7 +18,7 @@ use tokio::task::{JoinError, JoinSet};
 use self::client::{Client, LONGEST, Shared};
 use self::harm::{House, LEASE, Strike};
 use crate::dice::Dice;
-use crate::turn;
+use crate::{report, turn};
 
 /// How many clients there are.
 const CLIENTS: u64 = 8;
@@ -162,12 +162,4 @@ fn sum_up(clients: &[Client], shared: &Shared) {
         "all of {all} tasks are well: {failed} failed, {again} were started again"
     ));
     assert!(failed > 0 && again > 0, "nobody was hit");
-}
-
-#[expect(
-    clippy::print_stdout,
-    reason = "a failed test shows where it was, and --nocapture where it is"
-)]
-fn report(line: &str) {
-    println!("{line}");
 }

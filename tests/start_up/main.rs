@@ -12,6 +12,7 @@ mod configuration;
 mod draining;
 mod ending;
 mod refusal;
+mod scaling;
 
 use conduit_testkit::Ending;
 

@@ -15,7 +15,8 @@ use clap::{
     value_parser,
 };
 use conduit_config::{Flag, Sources};
-use conduit_link::{Role, Slot, TaskStatus};
+use conduit_link::{NotASlot, Role, Slot, TaskStatus};
+use conduit_supervisor::{MOST_GATEWAYS, MOST_HUBS};
 use uuid::Uuid;
 
 /// Who speaks to the shell.
@@ -54,20 +55,43 @@ pub(crate) enum Command {
     /// Shows, cancels and exports the tasks in the state directory
     #[command(subcommand)]
     Tasks(Tasks),
+    /// Changes how many hubs or gateways there are, while they serve
+    Scale(Scale),
+    /// Shows the shards of the hub: topics, registrations, rates, lag
+    Hub {
+        /// Prints JSON, for machines
+        #[arg(long)]
+        json: bool,
+    },
     /// Explains an error code, or lists them all
     Explain {
         /// The code, such as CONFIG-002
         code: Option<String>,
     },
-    /// Answers MCP requests; started by the supervisor.
+    /// Fills a slot of the tree; started by the supervisor.
     #[command(hide = true)]
-    Gateway(Child),
-    /// Carries news between gateways; started by the supervisor.
-    #[command(hide = true)]
-    Hub(Child),
-    /// Keeps sessions and tasks; started by the supervisor.
-    #[command(hide = true)]
-    Store(Child),
+    Child(Child),
+}
+
+/// How many there are to be.
+#[derive(Clone, Debug, PartialEq, Eq, clap::Args)]
+pub(crate) struct Scale {
+    /// Of which kind
+    #[arg(value_name = "hub|gateway")]
+    pub(crate) kind: Kind,
+    /// How many: 1 to 64 hubs, 1 to 256 gateways; 0 gateways are one for each core
+    #[arg(value_name = "N")]
+    pub(crate) count: u16,
+    /// Returns once it is sure to happen, and does not wait until it has
+    #[arg(long)]
+    pub(crate) no_wait: bool,
+}
+
+/// What there can be more or fewer of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Kind {
+    Hub,
+    Gateway,
 }
 
 /// What to do with the keys.
@@ -139,7 +163,7 @@ impl From<Status> for TaskStatus {
 #[derive(Clone, Debug, PartialEq, Eq, clap::Args)]
 pub(crate) struct Child {
     /// The place in the tree that it fills
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = child_slot)]
     pub(crate) slot: Slot,
     /// Names this life of the process
     #[arg(long, value_name = "UUID")]
@@ -181,8 +205,9 @@ impl Args {
             .try_get_matches_from_mut(arguments)
             .and_then(|matches| Line::from_arg_matches(&matches))?;
         let command = line.command.unwrap_or(Command::Up);
-        if command.is_of_another_role() {
-            let mistake = "the slot belongs to another role";
+        if let Command::Scale(scale) = &command
+            && let Some(mistake) = scale.mistake()
+        {
             return Err(parser.error(ErrorKind::ValueValidation, mistake));
         }
         Ok(Self {
@@ -246,26 +271,38 @@ struct Options {
 impl Command {
     /// Returns whether only a supervisor asks for it.
     pub(crate) const fn is_child(&self) -> bool {
-        self.child().is_some()
-    }
-
-    const fn child(&self) -> Option<(&Child, Role)> {
         match self {
+            Self::Child(_) => true,
             Self::Up
             | Self::Stdio { .. }
             | Self::Config
             | Self::Keys(_)
             | Self::Tasks(_)
-            | Self::Explain { .. } => None,
-            Self::Gateway(child) => Some((child, Role::Gateway)),
-            Self::Hub(child) => Some((child, Role::Hub)),
-            Self::Store(child) => Some((child, Role::Store)),
+            | Self::Scale(_)
+            | Self::Hub { .. }
+            | Self::Explain { .. } => false,
         }
     }
+}
 
-    fn is_of_another_role(&self) -> bool {
-        self.child()
-            .is_some_and(|(child, role)| child.slot.role != role)
+impl Kind {
+    /// Returns the role of its processes.
+    pub(crate) const fn role(self) -> Role {
+        match self {
+            Self::Hub => Role::Hub,
+            Self::Gateway => Role::Gateway,
+        }
+    }
+}
+
+impl Scale {
+    /// Says what is wrong with the number, if anything.
+    const fn mistake(&self) -> Option<&'static str> {
+        match (self.kind, self.count) {
+            (Kind::Hub, 1..=MOST_HUBS) | (Kind::Gateway, 0..=MOST_GATEWAYS) => None,
+            (Kind::Hub, _) => Some("there can be 1 to 64 hubs"),
+            (Kind::Gateway, _) => Some("there can be 1 to 256 gateways, or 0: one for each core"),
+        }
     }
 }
 
@@ -293,6 +330,14 @@ impl Options {
             .iter()
             .map(|(path, text)| flag("--set", path, text));
         named.chain(set).collect()
+    }
+}
+
+fn child_slot(text: &str) -> Result<Slot, String> {
+    let slot: Slot = text.parse().map_err(|error: NotASlot| error.to_string())?;
+    match slot.role {
+        Role::Gateway | Role::Hub | Role::Store => Ok(slot),
+        Role::Supervisor | Role::Operator => Err("no child fills it".to_owned()),
     }
 }
 

@@ -1,14 +1,22 @@
 //! The commands that answer and end. Each makes a text; [`print()`] hands it out.
 
 pub(crate) mod config;
+mod desk;
 pub(crate) mod explain;
+pub(crate) mod hub;
 pub(crate) mod keys;
+pub(crate) mod scale;
 pub(crate) mod tasks;
+mod tree;
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use conduit_errors::{Code, Coded};
+
+/// Where in the state directory the supervisor says at which address its admin port is:
+/// the configuration may leave the port open.
+pub(crate) const ADMIN: &str = "run/admin";
 
 /// Why a command has no answer.
 #[derive(Debug, thiserror::Error)]
@@ -39,6 +47,27 @@ pub(crate) enum Error {
     /// The store that runs would not do it.
     #[error("the store refuses, see its log")]
     StoreRefused,
+    /// Nobody answers for the state directory.
+    #[error("no supervisor answers at `{path}`: {why}")]
+    NoSupervisor {
+        /// The state directory.
+        path: PathBuf,
+        /// What is known of the reason.
+        why: &'static str,
+    },
+    /// The supervisor cannot keep what is wished for.
+    #[error("the supervisor cannot write to its state directory, see its log")]
+    NotKept,
+    /// The wish is kept, and not fulfilled in time.
+    #[error("{done} is kept, but after {patience_s} s {missing}")]
+    Unfinished {
+        /// What was done.
+        done: String,
+        /// How long it was waited for, in seconds.
+        patience_s: u64,
+        /// What is not there.
+        missing: String,
+    },
     /// Standard output did not take the answer.
     #[error("cannot write to standard output")]
     Output {
@@ -61,6 +90,9 @@ impl Coded for Error {
         match self {
             Self::UnknownCode { .. } | Self::UnknownTask | Self::NoDatabase { .. } => Code::USAGE,
             Self::StoreRefused => Code::INTERNAL,
+            Self::NoSupervisor { .. } => Code::SUPERVISOR_SILENT,
+            Self::NotKept => Code::STATE_UNUSABLE,
+            Self::Unfinished { .. } => Code::SCALE_UNFINISHED,
             Self::Output { .. } | Self::Export { .. } => Code::OUTPUT_UNWRITABLE,
         }
     }

@@ -1,8 +1,8 @@
 //! Serve the Model Context Protocol from a supervised tree of processes.
 //!
 //! Write a server, hand it to [`run`], and the binary has every role and command
-//! of the stock one: `up`, `config`, `explain`, and the hidden roles in which the
-//! supervisor starts it again.
+//! of the stock one: `up`, `config`, `scale`, `explain`, and the hidden one by which
+//! the supervisor starts it again.
 //!
 //! ```no_run
 //! use conduit::{Context, Toolbox, tool};
@@ -47,7 +47,7 @@ pub use {conduit_protocol as protocol, conduit_telemetry as telemetry};
 pub use self::handler::{Handler, NotStarted};
 pub use self::servers::{InvalidServers, Servers};
 
-use self::args::{Args, Command, Keys, Program};
+use self::args::{Args, Child, Command, Keys, Program};
 use self::failure::Failure;
 
 /// Runs this process in the role that its arguments name, for one server.
@@ -92,7 +92,6 @@ pub fn run_several(servers: Servers) -> ExitCode {
     }
 }
 
-/// Hubs and the store never build a server: a hundred schemas are compiled for nothing.
 fn obey(program: &Program, args: &Args, servers: Servers) -> Result<(), Failure> {
     match &args.command {
         Command::Up => role::up::run(program, &args.sources(), &servers.build()?),
@@ -100,9 +99,7 @@ fn obey(program: &Program, args: &Args, servers: Servers) -> Result<(), Failure>
             let server = servers::choose(servers.build()?, server.as_deref())?;
             role::stdio::run(&args.sources(), server)
         }
-        Command::Gateway(child) => role::gateway::run(child, servers.build()?),
-        Command::Hub(child) => role::hub::run(child),
-        Command::Store(child) => role::store::run(child),
+        Command::Child(child) => fill(child, servers),
         Command::Config => {
             let answer = command::config::answer(&args.sources())?;
             Ok(command::print(&answer)?)
@@ -115,9 +112,31 @@ fn obey(program: &Program, args: &Args, servers: Servers) -> Result<(), Failure>
             let answer = command::tasks::answer(&args.sources(), wanted)?;
             Ok(command::print(&answer)?)
         }
+        Command::Scale(wanted) => {
+            let answer = command::scale::answer(&args.sources(), wanted)?;
+            Ok(command::print(&answer)?)
+        }
+        Command::Hub { json } => {
+            let answer = command::hub::answer(&args.sources(), *json)?;
+            Ok(command::print(&answer)?)
+        }
         Command::Explain { code } => {
             let answer = command::explain::answer(code.as_deref())?;
             Ok(command::print(&answer)?)
+        }
+    }
+}
+
+/// Hubs and the store never build a server: a hundred schemas are compiled for nothing.
+fn fill(child: &Child, servers: Servers) -> Result<(), Failure> {
+    use conduit_link::Role;
+    match child.slot.role {
+        Role::Gateway => role::gateway::run(child, servers.build()?),
+        Role::Hub => role::hub::run(child),
+        Role::Store => role::store::run(child),
+        // The command line lets none of them through.
+        Role::Supervisor | Role::Operator => {
+            Err(Failure::unstartable("no child fills such a slot".into()))
         }
     }
 }

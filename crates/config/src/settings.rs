@@ -151,6 +151,27 @@ tables! {
         cached: NonZeroUsize = count(10_000), 1..=10_000_000;
     }
 
+    /// The streams on which clients hear of changes: those that a client listens to, and
+    /// those of sessions.
+    subscriptions: Subscriptions {
+        /// The most streams open at once, for each gateway; one more is refused with 503.
+        /// Over HTTP each has a connection of its own: `http.max_connections` holds too.
+        /// Since 0.1.
+        max_streams: NonZeroUsize = count(100_000), 1..=1_000_000;
+        /// The most streams of one session, or of one principal, that are open at once, for
+        /// each gateway; one more is refused with 429. A client with neither is not
+        /// counted. Since 0.1.
+        max_streams_per_owner: NonZeroUsize = count(64), 1..=1_000_000;
+        /// The most resources, and the most tasks, that one listen request may name; one
+        /// with more is refused. Since 0.1.
+        max_topics_per_stream: NonZeroUsize = count(1_000), 1..=1_000;
+        /// How long a stream may be open, in milliseconds; 0 means as long as its client
+        /// likes. Then it is ended in good order, and its client opens another one. Up to
+        /// a fifth less by chance, so that they do not all come back at once; it is looked
+        /// for once a second. Since 0.1.
+        max_age_ms: Millis = Millis::new(0), 0..=2_592_000_000;
+    }
+
     /// What else is different for clients that speak a version before 2026-07-28.
     legacy: Legacy {
         /// Whether a request without a session is answered 400. Otherwise it is served

@@ -55,6 +55,10 @@ declare_codes! {
     CHILD_ORPHANED = "CHILD-002", Us;
     /// A gateway was started without its listening socket.
     LISTENER_MISSING = "CHILD-003", Us;
+    /// A command needs a supervisor that runs, and none answers.
+    SUPERVISOR_SILENT = "SUPERVISOR-001", Operator, exit 69;
+    /// What was wished for is kept, but the processes are not there in time.
+    SCALE_UNFINISHED = "SUPERVISOR-002", Operator, exit 69;
     /// What a command had to say could not be written.
     OUTPUT_UNWRITABLE = "OUTPUT-001", Operator, exit 69;
     /// Something that cannot happen has happened.
@@ -127,6 +131,8 @@ mod tests {
                 ("CHILD-001", 70),
                 ("CHILD-002", 70),
                 ("CHILD-003", 70),
+                ("SUPERVISOR-001", 69),
+                ("SUPERVISOR-002", 69),
                 ("OUTPUT-001", 69),
                 ("INTERNAL-001", 70),
             ]

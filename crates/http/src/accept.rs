@@ -9,6 +9,7 @@
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -213,14 +214,16 @@ impl Acceptor {
         }
         let filters = warp::service(routes::routes(&self.state, Peer(peer.ip())));
         let service = Entrance(TowerToHyperService::new(filters));
-        let serving = http1::Builder::new()
+        let mut serving = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(self.header_timeout)
             .max_buf_size(BUFFER)
             .serve_connection(Paced::new(stream, self.write_timeout), service);
         let finish = self.finish.clone();
         self.connections.spawn(async move {
-            let mut serving = std::pin::pin!(serving);
+            // It stays where it was captured: the task would else have room for it twice,
+            // for as long as the connection is open.
+            let mut serving = Pin::new(&mut serving);
             let ended = tokio::select! {
                 biased;
                 ended = serving.as_mut() => ended,

@@ -3,6 +3,7 @@
 //! Nobody copies the headers then, and no filter meets a target that it cannot
 //! read: warp panics at one without a path.
 
+use std::pin::Pin;
 use std::sync::Arc;
 
 use http::header::HOST;
@@ -20,14 +21,19 @@ pub(crate) struct Entry {
 /// Takes each head apart on its way to the filters.
 pub(crate) struct Entrance<S>(pub(crate) S);
 
-impl<S: Service<Request<B>>, B> Service<Request<B>> for Entrance<S> {
+impl<S: Service<Request<B>>, B> Service<Request<B>> for Entrance<S>
+where
+    S::Future: Send + 'static,
+{
     type Response = S::Response;
     type Error = S::Error;
-    type Future = S::Future;
+    /// On the heap while a request is answered: a connection keeps room for it as long as
+    /// it is open, and an event stream may be open for days.
+    type Future = Pin<Box<dyn Future<Output = Result<S::Response, S::Error>> + Send>>;
 
-    fn call(&self, mut request: Request<B>) -> S::Future {
+    fn call(&self, mut request: Request<B>) -> Self::Future {
         enter(&mut request);
-        self.0.call(request)
+        Box::pin(self.0.call(request))
     }
 }
 

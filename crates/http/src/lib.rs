@@ -18,6 +18,7 @@ mod embed;
 mod entrance;
 mod events;
 mod front;
+mod keep_alive;
 mod lobby;
 mod media;
 mod open;
@@ -58,7 +59,7 @@ pub struct Options {
     pub body_timeout: Duration,
     /// The longest that a client may take nothing of what is sent to it.
     pub write_timeout: Duration,
-    /// How often a quiet stream gets a comment.
+    /// The longest that an event stream says nothing: then it gets a comment.
     pub keep_alive: Duration,
     /// Which Hosts and Origins may come in.
     pub front: Front,

@@ -2,6 +2,10 @@
 //!
 //! A client that does not read its answer would else hold it in memory for ever.
 //! A write that is taken at once costs nothing: the timer is made when one waits.
+//!
+//! The kernel has the same limit for what it has taken over and the peer does not
+//! acknowledge. So a peer that has vanished without a word is noticed too: with the next
+//! comment on its stream, at the latest, and this time after it.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -109,6 +113,7 @@ impl Paced {
 mod tests {
     use std::future::poll_fn;
 
+    use rustix::net::sockopt::tcp_user_timeout;
     use tokio::io::AsyncReadExt;
     use tokio::net::TcpListener;
 
@@ -122,6 +127,15 @@ mod tests {
         let peer = TcpStream::connect(address).await.expect("a connection");
         let (stream, _) = listener.accept().await.expect("the other end");
         (Paced::new(stream, PATIENCE), peer)
+    }
+
+    #[tokio::test]
+    async fn the_kernel_gives_up_a_peer_that_acknowledges_nothing() {
+        let (paced, _peer) = pair().await;
+
+        let limit = tcp_user_timeout(paced.stream.inner()).expect("the limit");
+
+        assert_eq!(u128::from(limit), PATIENCE.as_millis());
     }
 
     /// Writes until it fails.

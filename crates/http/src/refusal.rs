@@ -70,9 +70,11 @@ pub(crate) fn no_path() -> Response {
 }
 
 pub(crate) fn busy() -> Response {
-    let refused = WireError::refused(503, "the server is busy, try again in a moment")
-        .with_retry_after(Duration::from_secs(1));
-    reply::json(MessageReply::new(503, error(None, &refused)))
+    try_again(503, "the server is busy, try again in a moment")
+}
+
+pub(crate) fn too_many_streams() -> Response {
+    try_again(429, "this session has as many streams open as it may")
 }
 
 pub(crate) fn forbidden(refused: Refused) -> Response {
@@ -182,6 +184,11 @@ pub(crate) fn share(front: &Front, origin: Option<&HeaderValue>, response: &mut 
 pub(crate) async fn recover(rejection: Rejection) -> Result<Response, Infallible> {
     tracing::error!(?rejection, "a filter rejected a request");
     Ok(plain(500, "the request could not be routed"))
+}
+
+fn try_again(status: u16, message: &'static str) -> Response {
+    let refused = WireError::refused(status, message).with_retry_after(Duration::from_secs(1));
+    reply::json(MessageReply::new(status, error(None, &refused)))
 }
 
 fn refuse(

@@ -4,7 +4,6 @@ use std::convert::Infallible;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use bytes::Buf;
 use conduit_runtime::Gateway;
@@ -19,6 +18,7 @@ use crate::body::{Budget, Limits};
 use crate::client::TrustedProxies;
 use crate::entrance::Entry;
 use crate::front::Refused;
+use crate::keep_alive::KeepAlive;
 use crate::{Front, Options, post, refusal, session};
 
 /// What every request handler knows.
@@ -29,7 +29,7 @@ pub(crate) struct State {
     pub(crate) front: Front,
     pub(crate) trusted: TrustedProxies,
     pub(crate) limits: Limits,
-    pub(crate) keep_alive: Duration,
+    pub(crate) keep_alive: KeepAlive,
     closing: Arc<AtomicBool>,
     paths: Vec<String>,
 }
@@ -55,7 +55,7 @@ impl State {
                 timeout: options.body_timeout,
                 budget: Budget::new(options.body_budget),
             },
-            keep_alive: options.keep_alive,
+            keep_alive: KeepAlive::new(options.keep_alive),
             closing: Arc::clone(closing),
             paths: options.paths,
         }

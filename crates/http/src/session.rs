@@ -42,6 +42,14 @@ pub(crate) async fn open_stream(
         Err(SessionError::NoSuchEvent) => refusal::no_such_event(),
         Err(SessionError::NotFound) => refusal::session_not_found(),
         Err(SessionError::Unavailable) => unavailable(state),
+        Err(SessionError::Full) => {
+            state.telemetry.refused(RefusedReason::Overload);
+            refusal::busy()
+        }
+        Err(SessionError::TooMany) => {
+            state.telemetry.refused(RefusedReason::Overload);
+            refusal::too_many_streams()
+        }
     }
 }
 
@@ -59,7 +67,9 @@ pub(crate) async fn end(state: &Arc<State>, server: usize, headers: &HeaderMap) 
     match state.gateway.end_session(server, id).await {
         Ok(()) => refusal::empty(204),
         Err(SessionError::NotFound | SessionError::NoSuchEvent) => refusal::session_not_found(),
-        Err(SessionError::Unavailable) => unavailable(state),
+        Err(SessionError::Unavailable | SessionError::Full | SessionError::TooMany) => {
+            unavailable(state)
+        }
     }
 }
 

@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! gateway ──mail, change──► link thread ──► shard (actor) ──► one task each ──► gateways
-//!    ▲    ──register──►  book                                    │
+//!    ▲    ──register──►  roster                                  │
 //!    └───────────────────────── receipts ────────────────────────┘
 //! ```
 //!
@@ -16,19 +16,18 @@
 //! | fails | then |
 //! | --- | --- |
 //! | the actor | it starts again; mail and changes in its mailbox are refused, gateways stay attached and registered |
-//! | the process | what is in flight is lost, its senders hear of it; gateways connect to the successor and register anew |
-//! | a gateway | it counts as missing in what is on its way to it, and not later; what it registered is forgotten |
+//! | the process | what is in flight is lost, its senders hear of it; gateways connect to the successor and register anew, before which nobody is told of anything |
+//! | a gateway | what it registered stays until the supervisor has reaped it, or until it is back |
 //!
-//! A gateway that is not attached holds no requests, so nobody misses it; except in the
-//! first half second of a hub, when mail for all, and every change, waits for those that are
-//! still to connect and to register. Whoever settles later hears whether it may have missed
-//! a change.
+//! A gateway that is not attached holds no requests, so mail does not wait for it; except in
+//! the first half second of a hub.
 //!
-//! Not here: who owns which key, what mail means, and who listens to a topic at a gateway.
+//! Not here: who owns which key, what mail means, who listens to a topic at a gateway, and
+//! why no change is lost ([`conduit_interest`]).
 
 mod error;
 mod run;
 mod shard;
 
 pub use self::error::Error;
-pub use self::run::{Options, run};
+pub use self::run::{Options, Window, run};

@@ -1,58 +1,51 @@
 //! Carries each mail and each change to the gateways it is for, and collects their
 //! receipts.
 //!
-//! Gateways ask it over their links. Three things are not the actor's, and outlive a
-//! restart of it, when no link would say again that it is up:
+//! Gateways ask it over their links. Who is attached and who listens to what is not the
+//! actor's ([`Roster`], behind a lock), and outlives a restart of it, when no link would
+//! say again that it is up. The link thread writes it. So registrations are done in the
+//! order in which they came, and are in effect when they are answered.
 //!
-//! - the *book*: which gateways are attached, and which of them have settled;
-//! - the *interest*, in the book: which topics each of them has registered;
-//! - the *gathering*: whether those that are to be there have settled.
-//!
-//! The link thread writes them. So registrations are done in the order in which they
-//! came, and are in effect when they are answered.
-//!
-//! Invariants: a mail or a change has a place until its sender is answered, and there
-//! are [`Options::mails`] places. A change reaches whoever had registered its topic, or
-//! its sender hears that somebody is missing; whoever settles later hears that it may
-//! have missed something.
+//! Invariants: a mail or some changes have a place until their sender is answered, and there
+//! are [`Options::mails`] places. A change reaches whoever had registered its topic, or its
+//! sender hears that it has to be published again (see [`conduit_interest`]).
 //!
 //! When the actor fails, what is in its mailbox is refused (`NotNow`); what is on its
 //! way goes on.
 
-mod book;
-mod gathering;
-mod interest;
+mod roster;
 mod tally;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use conduit_actor::{Actor, Failure, Seat, Tree};
+use conduit_interest::Unknown;
 use conduit_link::{
-    Answer, Answerer, CallError, FromHub, Lane, Link, Mail, Message as Frame, Recipients, Refusal,
-    Slot, Topic,
+    Answer, Answerer, CallError, Change, FromHub, Lane, Link, Mail, Message as Frame, Recipients,
+    Refusal, Slot,
 };
 use conduit_telemetry::{MailOutcome, Telemetry};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 use tokio_util::task::TaskTracker;
 use tracing::{debug, warn};
-use uuid::Uuid;
 
-use self::book::{Book, Unregistered};
-use self::gathering::Gathering;
+pub(crate) use self::roster::Roster;
 use self::tally::{Tally, outcome};
 use crate::{Error, Options};
 
-/// Reaches the shard; cheap to clone.
+/// How long mail for all others waits for gateways that are still to connect to a hub
+/// that has just started.
+const GATHERING: Duration = Duration::from_millis(500);
+
+/// Hands loads to the shard; cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct Handle {
     seat: Seat<Message>,
-    book: Arc<Mutex<Book<Link>>>,
-    gathering: Gathering,
     places: Arc<Semaphore>,
     on_their_way: TaskTracker,
     longest: Duration,
@@ -64,8 +57,8 @@ pub(crate) struct Handle {
 pub(crate) enum Load {
     /// A mail.
     Letter(Letter),
-    /// This topic has changed.
-    Change(Topic),
+    /// These topics have changed, by the map of this epoch.
+    Changes { epoch: u64, changes: Vec<Change> },
 }
 
 /// A mail, from whom and for whom.
@@ -84,20 +77,19 @@ pub(crate) struct Letter {
 pub(crate) async fn start(
     tree: &Tree,
     options: &Options,
+    roster: &Roster,
     telemetry: Telemetry,
 ) -> Result<Handle, Error> {
     let handle = Handle {
         seat: Seat::new("shard"),
-        book: Arc::new(Mutex::new(Book::new(options.topics))),
-        gathering: Gathering::new(options.gateways, options.gathering),
         places: Arc::new(Semaphore::new(options.mails.min(Semaphore::MAX_PERMITS))),
         on_their_way: TaskTracker::new(),
         longest: options.longest,
         telemetry,
     };
     let shard = Shard {
-        book: Arc::clone(&handle.book),
-        gathering: handle.gathering.clone(),
+        roster: roster.clone(),
+        gathered_by: Instant::now() + GATHERING,
         on_their_way: handle.on_their_way.clone(),
         telemetry: handle.telemetry.clone(),
     };
@@ -107,60 +99,6 @@ pub(crate) async fn start(
 }
 
 impl Handle {
-    /// A gateway is there, in this life.
-    pub(crate) fn attach(&self, link: Link, life: Uuid) {
-        let gateway = link.slot();
-        let former = {
-            let mut book = self.book.lock();
-            let former = book.attach(gateway.clone(), life, link.id(), link);
-            self.telemetry.hub_topics().set(book.registered());
-            former
-        };
-        if former.is_some_and(|former| former != life) {
-            debug!(%gateway, %life, "gateway is another now");
-        }
-    }
-
-    /// A link to a gateway is down.
-    pub(crate) fn detach(&self, link: &Link) {
-        let mut book = self.book.lock();
-        book.detach(&link.slot(), link.id());
-        self.telemetry.hub_topics().set(book.registered());
-    }
-
-    /// A gateway wants to hear of topics, as long as this link lasts.
-    pub(crate) fn register(&self, link: &Link, topics: Vec<Topic>) -> Answer {
-        let mut book = self.book.lock();
-        let registered = book.register(&link.slot(), link.id(), topics);
-        self.telemetry.hub_topics().set(book.registered());
-        match registered {
-            Ok(()) => Answer::Done,
-            Err(Unregistered::Full) => Answer::Refused(Refusal::Full),
-            Err(Unregistered::Detached) => Answer::Refused(Refusal::NotNow),
-        }
-    }
-
-    /// A gateway no longer wants to hear of topics.
-    pub(crate) fn unregister(&self, link: &Link, topics: &[Topic]) -> Answer {
-        let mut book = self.book.lock();
-        book.unregister(link.id(), topics);
-        self.telemetry.hub_topics().set(book.registered());
-        Answer::Done
-    }
-
-    /// A gateway has registered all that it wants to hear of.
-    pub(crate) fn settle(&self, link: &Link) -> Answer {
-        let (missed, settled) = {
-            let mut book = self.book.lock();
-            let missed = book.settle(&link.slot(), link.id());
-            (missed, book.settled())
-        };
-        self.gathering.arrived(settled);
-        missed.map_or(Answer::Refused(Refusal::NotNow), |missed| Answer::Settled {
-            missed,
-        })
-    }
-
     /// Carries a load and answers its sender, within `deadline` from now; without
     /// waiting for any of it.
     pub(crate) fn carry(&self, load: Load, deadline: Duration, answerer: Answerer) {
@@ -183,8 +121,18 @@ impl Handle {
         };
         if let Err(vacant) = self.seat.cast(message) {
             // Dropping the answerer refuses.
-            debug!(%vacant, "mail or change is refused");
+            debug!(%vacant, "mail or changes are refused");
         }
+    }
+
+    /// Counts changes that a gateway has published here.
+    pub(crate) fn published(&self, changes: usize) {
+        self.telemetry.hub_published(changes);
+    }
+
+    /// Returns how many loads are on their way.
+    pub(crate) fn on_their_way(&self) -> usize {
+        self.on_their_way.len()
     }
 
     /// Refuses new mail and changes, and waits until what is on its way has arrived.
@@ -207,7 +155,7 @@ impl Load {
     fn count(&self, outcome: MailOutcome, telemetry: &Telemetry) {
         match self {
             Self::Letter(_) => telemetry.mail(outcome),
-            Self::Change(_) => telemetry.change_told(outcome),
+            Self::Changes { changes, .. } => telemetry.changes_told(outcome, changes.len()),
         }
     }
 }
@@ -227,10 +175,16 @@ enum Message {
 
 #[derive(Clone)]
 struct Shard {
-    book: Arc<Mutex<Book<Link>>>,
-    gathering: Gathering,
+    roster: Roster,
+    gathered_by: Instant,
     on_their_way: TaskTracker,
     telemetry: Telemetry,
+}
+
+/// What one gateway has to be told, by its place among the changes.
+struct Told {
+    link: Link,
+    which: Vec<usize>,
 }
 
 impl Actor for Shard {
@@ -245,7 +199,10 @@ impl Actor for Shard {
         } = message;
         let shard = self.clone();
         self.on_their_way.spawn(async move {
-            answerer.answer(shard.carry(load, due).await);
+            answerer.answer(match load {
+                Load::Letter(letter) => shard.post(&letter, due).await,
+                Load::Changes { epoch, changes } => shard.tell(epoch, changes, due).await,
+            });
             drop(place);
         });
         Ok(())
@@ -253,35 +210,106 @@ impl Actor for Shard {
 }
 
 impl Shard {
-    /// Brings a load to whom it is for and returns what its sender is answered.
-    async fn carry(&self, load: Load, due: Instant) -> Answer {
-        match &load {
-            Load::Letter(letter) => match &letter.to {
-                Recipients::One(slot) => {
-                    let to = self.book.lock().one(slot);
-                    self.deliver_to_one(&load, letter.frame(), to, due).await
-                }
-                Recipients::Others => {
-                    // Those that are attached by then get it, complete or not.
-                    let _complete = self.gathering.complete(due).await;
-                    let to = self.book.lock().others(&letter.from);
-                    self.deliver(&load, letter.frame(), to, due).await
-                }
-            },
-            Load::Change(topic) => {
-                if !self.gathering.complete(due).await {
-                    return Answer::Refused(Refusal::NotNow);
-                }
-                let to = self.book.lock().tell(topic);
-                let topic = topic.clone();
-                let changed = Frame::FromHub(FromHub::Changed { topic });
-                self.deliver(&load, changed, to, due).await
+    /// Brings a mail to whom it is for and returns what its sender is answered.
+    async fn post(&self, letter: &Letter, due: Instant) -> Answer {
+        match &letter.to {
+            Recipients::One(slot) => {
+                let to = self.roster.one(slot);
+                self.deliver_to_one(letter.frame(), to, due).await
+            }
+            Recipients::Others => {
+                // Those that are attached by then get it, complete or not.
+                let gathered = self.roster.gathered();
+                drop(timeout_at(self.gathered_by.min(due), gathered).await);
+                let to = self.roster.others(&letter.from);
+                self.deliver(letter.frame(), to, due).await
             }
         }
     }
 
+    /// Tells everybody who listens of changes, and returns which of them have to be
+    /// published again.
+    async fn tell(&self, epoch: u64, changes: Vec<Change>, due: Instant) -> Answer {
+        let (mut left, told) = match self.audience(epoch, &changes, due).await {
+            Ok(audience) => audience,
+            Err(refusal) => return Answer::Refused(refusal),
+        };
+        let mut receipts: FuturesUnordered<_> = told
+            .into_iter()
+            .map(|Told { link, which }| {
+                let picked = which.iter().filter_map(|&at| changes.get(at)).cloned();
+                let changed = FromHub::Changed {
+                    changes: picked.collect(),
+                };
+                async move {
+                    let answer = ask(&link, Frame::FromHub(changed), due).await;
+                    (answer, which)
+                }
+            })
+            .collect();
+        while let Some((answer, which)) = receipts.next().await {
+            let outcome = match answer {
+                Ok(Answer::Done) => MailOutcome::Taken,
+                Ok(_) | Err(_) => MailOutcome::Missing,
+            };
+            self.telemetry.changes_told(outcome, which.len());
+            if outcome == MailOutcome::Missing {
+                left.extend(which);
+            }
+        }
+        left.sort_unstable();
+        left.dedup();
+        let left = left.into_iter().filter_map(|at| u32::try_from(at).ok());
+        Answer::Told {
+            left: left.collect(),
+        }
+    }
+
+    /// Finds out, once that is known, whom to tell of changes; and which of them cannot be
+    /// told to everybody now.
+    async fn audience(
+        &self,
+        epoch: u64,
+        changes: &[Change],
+        due: Instant,
+    ) -> Result<(Vec<usize>, Vec<Told>), Refusal> {
+        loop {
+            let moved = self.roster.moved();
+            match self.look(epoch, changes) {
+                Ok(audience) => return Ok(audience),
+                Err(Unknown::Stale) => return Err(Refusal::Stale),
+                Err(Unknown::NotYet) => {}
+            }
+            if timeout_at(due, moved).await.is_err() {
+                return Err(Refusal::NotNow);
+            }
+        }
+    }
+
+    fn look(&self, epoch: u64, changes: &[Change]) -> Result<(Vec<usize>, Vec<Told>), Unknown> {
+        let mut left = Vec::new();
+        let mut told: BTreeMap<u64, Told> = BTreeMap::new();
+        self.roster.read(|book| {
+            for (at, change) in changes.iter().enumerate() {
+                let audience = book.audience(epoch, &change.topic)?;
+                if audience.is_partial {
+                    left.push(at);
+                }
+                for link in audience.links {
+                    let told = told.entry(link.id()).or_insert_with(|| Told {
+                        link,
+                        which: Vec::new(),
+                    });
+                    told.which.push(at);
+                }
+            }
+            Ok(())
+        })?;
+        Ok((left, told.into_values().collect()))
+    }
+
     /// Brings a frame to all of them at once and returns their receipts.
-    async fn deliver(&self, load: &Load, frame: Frame, to: Vec<Link>, due: Instant) -> Answer {
+    async fn deliver(&self, frame: Frame, to: Vec<Link>, due: Instant) -> Answer {
         let mut answers: FuturesUnordered<_> = to
             .iter()
             .map(|link| ask(link, frame.clone(), due))
@@ -290,26 +318,20 @@ impl Shard {
         while let Some(answer) = answers.next().await {
             let outcome = outcome(&answer);
             tally.count(outcome);
-            load.count(outcome, &self.telemetry);
+            self.telemetry.mail(outcome);
         }
         tally.receipts()
     }
 
     /// Brings a frame to one gateway and returns its own answer; receipts with one missing
     /// if there is none.
-    async fn deliver_to_one(
-        &self,
-        load: &Load,
-        frame: Frame,
-        to: Option<Link>,
-        due: Instant,
-    ) -> Answer {
+    async fn deliver_to_one(&self, frame: Frame, to: Option<Link>, due: Instant) -> Answer {
         let answer = match to {
             Some(link) => ask(&link, frame, due).await,
             None => Err(CallError::Down),
         };
         let outcome = outcome(&answer);
-        load.count(outcome, &self.telemetry);
+        self.telemetry.mail(outcome);
         answer.unwrap_or_else(|_error| {
             let mut tally = Tally::default();
             tally.count(outcome);

@@ -132,7 +132,8 @@ mod tests {
 
     use super::*;
     use crate::{
-        FromHub, Mail, Recipients, Replay, SessionRecord, Slot, Subject, ToHub, ToStore, Topic,
+        Change, FromHub, Mail, Recipients, Replay, SessionRecord, Slot, Subject, ToHub, ToStore,
+        Topic,
     };
 
     const MOST: usize = 1024 * 1024;
@@ -177,31 +178,41 @@ mod tests {
             offset: number,
             patience_ms: number,
         };
-        let changed = topics(text).into_iter().flat_map(|topic| {
-            let publish = ToHub::Publish {
-                topic: topic.clone(),
-                deadline_ms: number,
-            };
-            let changed = FromHub::Changed { topic };
-            [Message::ToHub(publish), Message::FromHub(changed)]
-        });
-        [
+        let changes: Vec<_> = topics(text)
+            .into_iter()
+            .map(|topic| Change {
+                topic,
+                at_us: number,
+            })
+            .collect();
+        let interest = FromHub::Interest {
+            added: vec![number, 0],
+            removed: Vec::new(),
+            complete: Some(number),
+        };
+        vec![
+            Message::ToHub(ToHub::Enter { epoch: number }),
             Message::ToHub(ToHub::Register {
+                epoch: number,
                 topics: topics(text),
             }),
             Message::ToHub(ToHub::Unregister {
                 topics: topics(text),
             }),
-            Message::ToHub(ToHub::Settle),
+            Message::ToHub(ToHub::Settle { epoch: number }),
+            Message::ToHub(ToHub::Publish {
+                epoch: number,
+                changes: changes.clone(),
+                deadline_ms: number,
+            }),
+            Message::FromHub(FromHub::Changed { changes }),
+            Message::FromHub(interest),
             Message::ToHub(ToHub::Mail {
                 to: Recipients::One(Slot::gateway(2)),
                 mail: resume,
                 deadline_ms: number,
             }),
         ]
-        .into_iter()
-        .chain(changed)
-        .collect()
     }
 
     fn answers(bytes: &[u8], number: u64) -> Vec<Answer> {
@@ -211,10 +222,10 @@ mod tests {
             more: true,
         };
         let replays = [Replay::Unknown, Replay::Wait, event, Replay::End];
-        let settled = Answer::Settled { missed: true };
+        let told = Answer::Told { left: vec![7, 0] };
         let metrics = Answer::Metrics(ByteBuf::from(bytes));
         let replays = replays.into_iter().map(Answer::Replay);
-        [metrics, settled].into_iter().chain(replays).collect()
+        [metrics, told].into_iter().chain(replays).collect()
     }
 
     fn frames(text: &str, bytes: Vec<u8>, number: u64) -> Vec<Frame> {

@@ -55,7 +55,7 @@ pub use self::identity::build_id;
 pub use self::link::{CallError, Lane, Link, SendError};
 pub use self::links::{Error, Links, Options};
 pub use self::message::{
-    Answer, Asker, FromHub, FromStore, Hello, Holding, Mail, Message, NewTask, Operation,
+    Answer, Asker, Change, FromHub, FromStore, Hello, Holding, Mail, Message, NewTask, Operation,
     Recipients, Refusal, Replay, Roll, SessionRecord, ShardMap, ShardView, Subject, TakenTask,
     TaskAnswer, TaskEntry, TaskEra, TaskOwner, TaskQuestion, TaskRecord, TaskStatus, TaskWork,
     ToChild, ToHub, ToStore, ToSupervisor, Topic,

@@ -182,6 +182,12 @@ impl Links {
         Link::new(line)
     }
 
+    /// Returns the slot that this process fills.
+    #[must_use]
+    pub fn slot(&self) -> Slot {
+        self.inner.process.options.slot.clone()
+    }
+
     /// Sets the epoch that the next hello says.
     pub fn set_epoch(&self, epoch: u64) {
         self.inner.process.epoch.store(epoch, Ordering::Release);

@@ -180,28 +180,53 @@ pub enum ToHub {
         /// Receipts that come later than this do not count, in milliseconds.
         deadline_ms: u64,
     },
+    /// Call: from now on this gateway follows the shard map of this epoch, and has
+    /// forgotten what another shard, another life of this one, or an older map made it
+    /// believe about who listens. Comes first on each connection and with each new map.
+    /// [`Answer::Done`].
+    Enter {
+        /// The epoch.
+        epoch: u64,
+    },
     /// Call: this gateway wants to hear of these topics, until the connection ends.
-    /// [`Answer::Done`], or [`Refusal::Full`] and then of none of them.
+    /// [`Answer::Done`] once no gateway believes any more that nobody listens to them;
+    /// [`Refusal::Full`], and then of none of them.
     Register {
+        /// The map by which this shard owns them.
+        epoch: u64,
         /// Which.
         topics: Vec<Topic>,
+    },
+    /// Call: this gateway has registered all that it wants to hear of and that this
+    /// shard owns. [`Answer::Done`].
+    Settle {
+        /// By which map.
+        epoch: u64,
     },
     /// Call: this gateway no longer wants to hear of these topics. [`Answer::Done`].
     Unregister {
         /// Which.
         topics: Vec<Topic>,
     },
-    /// Call: this gateway has registered all that it wants to hear of, after its
-    /// link came up. [`Answer::Settled`].
-    Settle,
-    /// Call: tell all gateways that registered the topic that it has changed, the
-    /// sender too. [`Answer::Receipts`] once they have noted it.
+    /// Call: tell all gateways that registered these topics that they have changed, the
+    /// sender too. [`Answer::Told`] once they have noted it.
     Publish {
+        /// The map by which this shard owns them.
+        epoch: u64,
         /// What has changed.
-        topic: Topic,
+        changes: Vec<Change>,
         /// Receipts that come later than this do not count, in milliseconds.
         deadline_ms: u64,
     },
+}
+
+/// Something that has changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    /// What.
+    pub topic: Topic,
+    /// When that was published, in microseconds of the machine's monotonic clock.
+    pub at_us: u64,
 }
 
 /// Something that clients ask to hear of.
@@ -243,19 +268,6 @@ impl Topic {
             Subject::Task(id) => hash.add(b"task ").add(id.as_bytes()),
         };
         hash.end()
-    }
-
-    /// Returns the key whose shard owns this topic.
-    #[must_use]
-    pub fn key(&self) -> String {
-        let Self { server, subject } = self;
-        match subject {
-            Subject::Tools => format!("{server} tools"),
-            Subject::Prompts => format!("{server} prompts"),
-            Subject::Resources => format!("{server} resources"),
-            Subject::Resource(uri) => format!("{server} resource {uri}"),
-            Subject::Task(id) => format!("{server} task {id}"),
-        }
     }
 
     /// Returns about how many bytes it has in a frame.
@@ -308,10 +320,23 @@ pub enum Mail {
         /// When, in microseconds since 1970.
         opened: u64,
     },
-    /// That stream is closed: an older one counts again.
+    /// That stream is closed: an older one counts again. Taken if there is one.
     StreamClosed {
         /// The session.
         session: String,
+        /// When it was opened, in microseconds since 1970.
+        opened: u64,
+    },
+    /// These topics have changed, and a session whose stream the receiver has was not told
+    /// of it. Taken if the receiver has one, or keeps what changes for the session.
+    Unheard {
+        /// The session.
+        session: String,
+        /// Which.
+        topics: Vec<Topic>,
+        /// Whether these are, with those of the mails before, all that the session was
+        /// not told of before the receiver heard of changes itself.
+        is_whole: bool,
     },
     /// A client wants what is left of a response stream that the receiver holds.
     /// Waits for the event for at most the patience; [`Answer::Replay`].
@@ -359,7 +384,8 @@ impl Mail {
             Self::Find { scope, .. } | Self::Cancel { scope, .. } => scope,
             Self::Resume { session, .. }
             | Self::StreamOpened { session, .. }
-            | Self::StreamClosed { session }
+            | Self::StreamClosed { session, .. }
+            | Self::Unheard { session, .. }
             | Self::Response { session, .. }
             | Self::TaskStatus { session, .. } => session,
         }
@@ -396,11 +422,23 @@ pub enum FromHub {
         /// What it says.
         mail: Mail,
     },
-    /// Call: this topic has changed. [`Answer::Receipt`], taken if somebody here
-    /// listens to it.
+    /// Call: these topics have changed. [`Answer::Done`] once that is noted for every
+    /// stream here that listens to one of them.
     Changed {
-        /// What.
-        topic: Topic,
+        /// Which.
+        changes: Vec<Change>,
+    },
+    /// Call: somebody listens to these topics of this shard, or nobody any more.
+    /// [`Answer::Done`] once it holds here.
+    Interest {
+        /// [`Topic::fingerprint`] of those that somebody listens to now.
+        added: Vec<u64>,
+        /// [`Topic::fingerprint`] of those that nobody listens to any more.
+        removed: Vec<u64>,
+        /// By the map of this epoch nobody listens to any topic of this shard but those
+        /// that were added on this connection and not removed. Nothing is said about
+        /// that without it.
+        complete: Option<u64>,
     },
 }
 
@@ -520,11 +558,11 @@ pub enum Answer {
         /// Gateways that did not answer in time.
         missing: u16,
     },
-    /// What a gateway registered is complete.
-    Settled {
-        /// Whether a change may have been told while something was not registered:
-        /// then all of it has to count as changed.
-        missed: bool,
+    /// The changes were told.
+    Told {
+        /// But for these, by their place in the question: not everybody who listens is
+        /// known to have noted them, so they have to be published again.
+        left: Vec<u32>,
     },
     /// How a shard is.
     Shard(ShardView),

@@ -1,6 +1,6 @@
 //! Which shard of the hub owns a key: rendezvous hashing.
 
-use crate::{ShardMap, Topic};
+use crate::ShardMap;
 
 /// Returns the index of the hub that owns `key`, or nothing for an empty map.
 ///
@@ -8,13 +8,17 @@ use crate::{ShardMap, Topic};
 /// its own keys move; when one joins, keys move to it alone.
 #[must_use]
 pub fn owner(map: &ShardMap, key: &str) -> Option<u16> {
-    owner_by_hash(map, Hash::new().add(key.as_bytes()).end())
+    owner_of(map, Hash::new().add(key.as_bytes()).end())
 }
 
-/// Returns the index of the hub that owns a topic, likewise.
+/// Returns the index of the hub that owns the topic of this
+/// [fingerprint](crate::Topic::fingerprint), likewise.
 #[must_use]
-pub fn owner_of(map: &ShardMap, topic: &Topic) -> Option<u16> {
-    owner_by_hash(map, topic.fingerprint())
+pub fn owner_of(map: &ShardMap, fingerprint: u64) -> Option<u16> {
+    map.shards
+        .iter()
+        .copied()
+        .max_by_key(|&shard| (mix(fingerprint ^ mix(u64::from(shard) + 1)), shard))
 }
 
 // === The hash ===
@@ -36,13 +40,6 @@ impl Hash {
     pub(crate) const fn end(self) -> u64 {
         self.0
     }
-}
-
-fn owner_by_hash(map: &ShardMap, key: u64) -> Option<u16> {
-    map.shards
-        .iter()
-        .copied()
-        .max_by_key(|&shard| (mix(key ^ mix(u64::from(shard) + 1)), shard))
 }
 
 /// The finalizer of `MurmurHash3`: each bit of the input changes half of the output.

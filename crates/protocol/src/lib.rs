@@ -97,10 +97,10 @@ pub use crate::resources::{Resource, ResourceTemplate};
 pub use crate::retry::Retry;
 pub use crate::set_level::SetLevelParams;
 pub use crate::shape::{
-    CacheHints, CacheScope, Dialect, Face, ListKind, Listed, Page, PromptsPage, REJECTION_STATUS,
-    Rendered, ResourcesPage, Shaped, TaskChange, TemplatesPage, ToolsPage, acknowledged, error,
-    error_with_null_id, http_status, list_changed, log_message, progress, resource_updated,
-    task_status,
+    CacheHints, CacheScope, ChangeNotice, Dialect, Face, ListKind, Listed, Page, PromptsPage,
+    REJECTION_STATUS, Rendered, ResourcesPage, Shaped, TaskChange, TemplatesPage, ToolsPage,
+    acknowledged, error, error_with_null_id, http_status, list_changed, log_message, progress,
+    resource_updated, task_status,
 };
 pub use crate::task::{
     NewTask, TaskAugmentation, TaskParams, TaskStatus, TaskView, UpdateTaskParams,

@@ -97,6 +97,22 @@ impl Filter {
         }
     }
 
+    /// Looks whether it names at most `most` resources, and as many tasks.
+    ///
+    /// # Errors
+    ///
+    /// -32602, which says what there is too much of.
+    pub fn check_length(&self, most: usize) -> Result<(), WireError> {
+        let tasks = self.task_ids.as_ref().map_or(0, Vec::len);
+        let lengths = [(RESOURCE_URIS, self.resource_uris.len()), (TASK_IDS, tasks)];
+        match lengths.iter().find(|(_, length)| *length > most) {
+            Some((name, _)) => Err(WireError::invalid_params(format!(
+                "`{NOTIFICATIONS}.{name}` has more than {most} entries"
+            ))),
+            None => Ok(()),
+        }
+    }
+
     /// Returns whether nothing is left to tell of: then the stream ends as soon as
     /// it is acknowledged (R19).
     #[must_use]
@@ -224,6 +240,27 @@ mod tests {
                 &format!(r#"{{"notifications":{{"{member}":{value}}}}}"#),
                 &format!("params.notifications.{member}"),
             );
+        }
+    }
+
+    #[test]
+    fn a_filter_that_names_too_much_is_refused_and_the_member_is_named() {
+        let two = || vec!["a".to_owned(), "b".to_owned()];
+        let resources = Filter {
+            resource_uris: two(),
+            ..everything()
+        };
+        let tasks = Filter {
+            task_ids: Some(two()),
+            ..everything()
+        };
+
+        assert!(everything().check_length(1).is_ok());
+        for (filter, member) in [(resources, RESOURCE_URIS), (tasks, TASK_IDS)] {
+            assert!(filter.check_length(2).is_ok());
+            let error = filter.check_length(1).expect_err("too much");
+            assert_eq!(error.code, Code::INVALID_PARAMS);
+            assert!(error.message.contains(member), "{error}");
         }
     }
 

@@ -24,7 +24,7 @@ use crate::id::RequestId;
 pub use crate::shape::error::{REJECTION_STATUS, error, error_with_null_id, http_status};
 pub use crate::shape::face::{CacheHints, CacheScope, Face};
 pub use crate::shape::notification::{
-    ListKind, acknowledged, list_changed, log_message, progress, resource_updated,
+    ChangeNotice, ListKind, acknowledged, list_changed, log_message, progress, resource_updated,
 };
 pub use crate::shape::page::{
     Dialect, Listed, Page, PromptsPage, ResourcesPage, TemplatesPage, ToolsPage,

@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use crate::bridge::Bridge;
 use crate::interest::Interest;
-use crate::outbox::TaskNews;
+use crate::outbox::{Published, TaskNews};
 use crate::resume::{Holder, Wish};
 use crate::streams::{self, Heard};
 use crate::tasks::{self, Executor};
@@ -111,23 +111,41 @@ impl Ears {
     pub(crate) fn receiver(self) -> Receiver {
         Arc::new(move |link: Link, delivery| match delivery {
             Delivery::Up(_) => self.interest.up(link.slot().index),
-            Delivery::Down(reason) => self.interest.down(link.slot().index, reason),
+            Delivery::Down(_) => self.interest.down(link.slot().index),
             Delivery::Event(_) => {}
             Delivery::Call(incoming, answerer) => {
                 if let Wire::FromHub(question) = incoming.message {
-                    self.take(question, answerer);
+                    self.take(link.slot().index, question, answerer);
                 }
             }
         })
     }
 
-    fn take(&self, question: FromHub, answerer: Answerer) {
-        let topic = match question {
-            FromHub::Mail { mail, .. } => return self.take_mail(mail, answerer),
-            FromHub::Changed { topic } => topic,
-        };
-        let heard = Heard::Hub(answerer);
-        self.tell_streams(streams::Message::Changed { topic, heard });
+    fn take(&self, shard: u16, question: FromHub, answerer: Answerer) {
+        match question {
+            FromHub::Mail { from, mail } => self.take_mail(from.index, mail, answerer),
+            FromHub::Interest {
+                added,
+                removed,
+                complete,
+            } => {
+                self.interest.hear(shard, &added, &removed, complete);
+                answerer.answer(Answer::Done);
+            }
+            FromHub::Changed { changes } => {
+                let changes = changes.into_iter().map(|change| streams::Changed {
+                    topic: change.topic,
+                    published: Some(Published {
+                        at_us: change.at_us,
+                        shard,
+                    }),
+                });
+                self.tell_streams(streams::Message::Changed {
+                    changes: changes.collect(),
+                    heard: Heard::hub(answerer),
+                });
+            }
+        }
     }
 
     fn tell_streams(&self, message: streams::Message) {
@@ -136,8 +154,8 @@ impl Ears {
         }
     }
 
-    /// Hands mail from other gateways to whom it concerns.
-    fn take_mail(&self, mail: Mail, answerer: Answerer) {
+    /// Hands mail from another gateway to whom it concerns.
+    fn take_mail(&self, from: u16, mail: Mail, answerer: Answerer) {
         let message = match mail {
             Mail::StreamOpened { session, opened } => {
                 let Ok(session) = Uuid::try_parse(&session) else {
@@ -146,14 +164,35 @@ impl Ears {
                 return self.tell_streams(streams::Message::Elsewhere {
                     session,
                     opened,
+                    gateway: from,
                     answerer,
                 });
             }
-            Mail::StreamClosed { session } => {
+            Mail::StreamClosed { session, opened } => {
                 let Ok(session) = Uuid::try_parse(&session) else {
                     return answerer.answer(Answer::Receipt { taken: false });
                 };
-                return self.tell_streams(streams::Message::NotElsewhere { session, answerer });
+                return self.tell_streams(streams::Message::NotElsewhere {
+                    session,
+                    opened,
+                    gateway: from,
+                    answerer,
+                });
+            }
+            Mail::Unheard {
+                session,
+                topics,
+                is_whole,
+            } => {
+                let Ok(session) = Uuid::try_parse(&session) else {
+                    return answerer.answer(Answer::Receipt { taken: false });
+                };
+                return self.tell_streams(streams::Message::Unheard {
+                    session,
+                    topics,
+                    is_whole,
+                    answerer,
+                });
             }
             Mail::TaskStatus {
                 session,

@@ -11,6 +11,7 @@ use conduit_link::{FromStore, Links, ShardMap, Slot, TaskQuestion};
 use conduit_protocol::{Message, WireError, parse, peek_id};
 use conduit_server::Changes;
 use conduit_telemetry::{RefusedReason, StreamKind, Telemetry};
+use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
@@ -33,6 +34,7 @@ use crate::replays::Replays;
 use crate::resume::Holder;
 use crate::sessions::{self, Keeper, Sessions};
 use crate::store::{LocalStore, StoreDoor};
+use crate::stream_limits::{OpenStreams, Refused, StreamOptions};
 use crate::streams::{self, Streams};
 use crate::tasks::{self, Executor, Foreman, Waiting, Watch};
 use crate::watchdog::{self, Mark};
@@ -81,6 +83,8 @@ pub struct Options {
     pub bridge_input: bool,
     /// How long such a client may take to answer.
     pub bridge_patience: Duration,
+    /// What holds for streams of changes.
+    pub streams: StreamOptions,
     /// What holds for tasks.
     pub tasks: tasks::Options,
 }
@@ -92,7 +96,9 @@ pub struct Gateway {
     dispatcher: Seat<dispatcher::Message>,
     tree: Arc<Tree>,
     store_ears: StoreEars,
-    /// Ticks and watchdog; they end with the last clone.
+    /// Where its tasks run.
+    runtime: Handle,
+    /// Ticks, watchdog and publisher; they end with the last clone.
     _background: Arc<Vec<AbortOnDropHandle<()>>>,
 }
 
@@ -116,6 +122,7 @@ pub(crate) struct Shared {
     /// What legacy clients are asked.
     pub(crate) bridge: Bridge,
     pub(crate) streams: Seat<streams::Message>,
+    pub(crate) open_streams: OpenStreams,
     pub(crate) replays: Replays,
     pub(crate) interest: Interest,
     pub(crate) workers: Arc<Workers>,
@@ -161,6 +168,21 @@ pub enum SessionError {
     /// The store, or the hub, did not answer in time.
     #[error("the session store is not available")]
     Unavailable,
+    /// As many streams are open here as may be.
+    #[error("as many streams are open as may be")]
+    Full,
+    /// The session has as many streams as it may.
+    #[error("the session has as many streams open as it may")]
+    TooMany,
+}
+
+impl From<Refused> for SessionError {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Full => Self::Full,
+            Refused::OwnerFull => Self::TooMany,
+        }
+    }
 }
 
 /// How a drain ended.
@@ -185,6 +207,10 @@ impl Gateway {
     /// # Cancel safety
     ///
     /// Dropping the future may leave actors that nobody reaches.
+    #[expect(
+        clippy::large_types_passed_by_value,
+        reason = "once in the life of a process"
+    )]
     pub async fn start(
         options: Options,
         hosted: Vec<Hosted>,
@@ -222,9 +248,9 @@ impl Gateway {
         let shared = Arc::new(Shared {
             publisher: Publisher::new(
                 post.clone(),
+                interest.clone(),
                 streams.clone(),
                 telemetry.clone(),
-                tasks.clone(),
             ),
             executor,
             waiting: Waiting::default(),
@@ -232,6 +258,7 @@ impl Gateway {
             sealer,
             bridge,
             streams: streams.clone(),
+            open_streams: OpenStreams::new(options.streams),
             replays,
             interest: interest.clone(),
             tasks,
@@ -267,13 +294,14 @@ impl Gateway {
             foreman: &foreman,
         };
         let tree = start_actors(&shared, &interest, seats).await?;
-        let background = background(&shared, sweeper, foreman, interest);
+        let background = background(&shared, sweeper, foreman);
         publish_changes(&shared);
         Ok(Self {
             shared,
             dispatcher,
             tree: Arc::new(tree),
             store_ears,
+            runtime: Handle::current(),
             _background: Arc::new(background),
         })
     }
@@ -354,7 +382,9 @@ impl Gateway {
         session: Uuid,
         last_event: Option<&[u8]>,
     ) -> Result<Events, SessionError> {
-        live::open(&self.shared, server, session, last_event).await
+        let berth = self.shared.open_streams.enter(Some(session))?;
+        let events = live::open(&self.shared, server, session, last_event).await?;
+        Ok(events.within(berth, None))
     }
 
     /// Ends a session of the server in this place; every live gateway has forgotten it
@@ -396,8 +426,15 @@ impl Gateway {
 
     /// Takes the newest map of the hub's shards.
     pub fn take_shard_map(&self, map: ShardMap) {
-        self.shared.post.take_map(map);
-        self.shared.interest.moved();
+        let Shared {
+            interest,
+            post,
+            streams,
+            ..
+        } = &*self.shared;
+        // Before the links, which say what they hear to whoever knows the map.
+        interest.take_map(&map, post, streams, &self.runtime);
+        post.take_map(map);
     }
 
     /// Takes what the local store says by itself. Never waits.
@@ -560,6 +597,7 @@ async fn start_actors(
         .await
         .map_err(|source| StartError::Telemetry { source })?;
     let (seat, interest) = (shared.streams.clone(), interest.clone());
+    let telemetry = shared.telemetry.clone();
     let watch = Watch {
         store: shared.store.clone(),
         patience: shared.options.store_patience,
@@ -567,7 +605,8 @@ async fn start_actors(
         waiting: shared.waiting.clone(),
     };
     tree.start_at(&shared.streams, move || {
-        Streams::new(seat.clone(), interest.clone(), watch.clone())
+        let (seat, interest) = (seat.clone(), interest.clone());
+        Streams::new(seat, interest, watch.clone(), &telemetry)
     })
     .await
     .map_err(actors_failed)?;
@@ -606,9 +645,9 @@ fn background(
     shared: &Arc<Shared>,
     sweeper: Seat<cancellation::Message>,
     foreman: Seat<tasks::Message>,
-    interest: Interest,
 ) -> Vec<AbortOnDropHandle<()>> {
     let tasks = &shared.tasks;
+    let open_streams = shared.open_streams.clone();
     let (replays, streams) = (shared.replays.clone(), shared.streams.clone());
     let sweeping = async move {
         let mut ticks = interval(SWEEP);
@@ -616,6 +655,7 @@ fn background(
         loop {
             ticks.tick().await;
             replays.tidy();
+            open_streams.end_overdue();
             if streams.depth() == 0 && streams.cast(streams::Message::Sweep).is_err() {
                 debug!("no streams to look at: the actor is restarting");
             }
@@ -640,9 +680,9 @@ fn background(
         Arc::downgrade(&shared.mark),
         shared.telemetry.clone(),
     ));
-    let registering = interest.keep(shared.post.clone(), shared.streams.clone());
+    let publishing = shared.publisher.clone().run();
     vec![
-        AbortOnDropHandle::new(tasks.spawn(registering)),
+        AbortOnDropHandle::new(tasks.spawn(publishing)),
         AbortOnDropHandle::new(tasks.spawn(sweeping)),
         AbortOnDropHandle::new(tasks.spawn(flushing)),
     ]

@@ -1,37 +1,40 @@
 //! What this gateway's clients listen to, and whether the hub knows it.
 //!
-//! What is wanted is counted here; a task keeps the hub's shards in line with it. The
-//! truth is here, for here are the clients: when a link comes up, everything that its
-//! shard owns is registered anew, and a change that may have been told in between
-//! counts as one (architecture, section 4).
+//! What is wanted is counted in a [`Ledger`]; one task for each shard of the map keeps the
+//! shard in line with it. The truth is here, for here are the clients: when a link comes
+//! up, everything that its shard owns is registered anew.
 //!
-//! Bound: [`MOST`] topics. Without peers there is nobody to register with, and all that
-//! is wanted is heard at once.
+//! Bound: [`MOST`] topics, and a task a shard. Without peers there is nobody to register
+//! with, and all that is wanted is heard at once.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use conduit_actor::Seat;
-use conduit_link::{Answer, DownReason, ToHub, Topic};
+use conduit_interest::{Ask, Heard, Ledger, Outcome, Question};
+use conduit_link::{Answer, Refusal, ShardMap, ToHub, Topic};
 use conduit_telemetry::Gauge;
 use parking_lot::Mutex;
+use tokio::runtime::Handle;
 use tokio::sync::Notify;
-use tokio::time::{sleep, timeout};
-use tracing::debug;
+use tokio::time::timeout;
+use tokio_util::task::AbortOnDropHandle;
+use tracing::{debug, warn};
 
 use crate::mail::PostOffice;
 use crate::streams;
 
+pub(crate) use conduit_interest::Full;
+
 /// The most topics that the clients of one gateway listen to.
 pub(crate) const MOST: usize = 100_000;
 
-/// How long one question to a shard may take.
-const DEADLINE: Duration = Duration::from_secs(2);
+/// How long one question to a shard may take. An answer to a registration waits for all
+/// gateways, one of which may hang until the supervisor has replaced it.
+const DEADLINE: Duration = Duration::from_secs(5);
 /// Between two questions of which the first was not answered.
 const AGAIN: Duration = Duration::from_millis(50);
-/// The most bytes of topics in one frame.
-const FRAME: usize = 256 * 1024;
 
 /// Reaches what is wanted; cheap to clone.
 #[derive(Clone, Debug)]
@@ -46,41 +49,44 @@ pub(crate) struct Wanted {
     interest: Interest,
 }
 
-/// As many topics are wanted as may be.
+/// Why topics are not heard of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Full;
+pub(crate) enum Unheard {
+    /// The hub has no room for them.
+    Full,
+    /// It did not answer in time.
+    Late,
+}
 
 #[derive(Debug)]
 struct Shared {
     /// Whether there are hubs at all.
     has_peers: bool,
-    inner: Mutex<Inner>,
-    /// Something has to be registered, or no longer.
-    dirty: Notify,
-    /// Something was registered.
+    ledger: Mutex<Ledger>,
+    followers: Mutex<HashMap<u16, Follower>>,
+    /// Something was registered, or refused.
     settled: Notify,
+    /// A change that could not be told may be told now.
+    moved: Notify,
     gauge: Gauge,
 }
 
-#[derive(Debug, Default)]
-struct Inner {
-    /// How many want each.
-    wanted: HashMap<Arc<Topic>, usize>,
-    /// Which shard knows that we want it.
-    registered: HashMap<Arc<Topic>, u16>,
-    shards: HashMap<u16, Shard>,
+/// Keeps one shard in line, until it is dropped.
+#[derive(Debug)]
+struct Follower {
+    /// The shard has to be told something.
+    dirty: Arc<Notify>,
+    _task: AbortOnDropHandle<()>,
 }
 
-/// What we know of our link to a shard.
-#[derive(Clone, Copy, Debug, Default)]
-struct Shard {
-    /// Grows when the link comes up or goes down.
-    connection: u64,
-    is_up: bool,
-    /// Whether the shard was told that all is registered on this connection.
-    is_settled: bool,
-    /// Whether the link broke while we registered: then nobody knows what was missed.
-    is_doubtful: bool,
+/// What a follower works with.
+#[derive(Clone, Debug)]
+struct Work {
+    interest: Interest,
+    shard: u16,
+    dirty: Arc<Notify>,
+    post: PostOffice,
+    streams: Seat<streams::Message>,
 }
 
 impl Interest {
@@ -88,9 +94,10 @@ impl Interest {
         Self {
             shared: Arc::new(Shared {
                 has_peers,
-                inner: Mutex::default(),
-                dirty: Notify::new(),
+                ledger: Mutex::new(Ledger::new(MOST)),
+                followers: Mutex::default(),
                 settled: Notify::new(),
+                moved: Notify::new(),
                 gauge,
             }),
         }
@@ -98,164 +105,108 @@ impl Interest {
 
     /// Wants topics, each once.
     pub(crate) fn want(&self, topics: Vec<Topic>) -> Result<Wanted, Full> {
-        let mut inner = self.shared.inner.lock();
-        let fresh = topics
-            .iter()
-            .filter(|topic| !inner.wanted.contains_key(*topic));
-        if inner.wanted.len() + fresh.count() > MOST {
-            return Err(Full);
-        }
-        let topics = topics.into_iter().map(|topic| inner.want(topic)).collect();
-        self.shared.gauge.set(inner.wanted.len());
-        drop(inner);
-        self.shared.dirty.notify_one();
+        let topics = {
+            let mut ledger = self.shared.ledger.lock();
+            let topics = ledger.want(topics)?;
+            self.shared.gauge.set(ledger.wanted());
+            topics
+        };
+        self.stir();
         Ok(Wanted {
             topics,
             interest: self.clone(),
         })
     }
 
-    /// The link to a shard is up: whatever it knew of us it has forgotten.
-    pub(crate) fn up(&self, shard: u16) {
-        let mut inner = self.shared.inner.lock();
-        inner.registered.retain(|_, owner| *owner != shard);
-        let state = inner.shards.entry(shard).or_default();
-        state.connection += 1;
-        state.is_up = true;
-        state.is_settled = false;
-        drop(inner);
-        self.shared.dirty.notify_one();
-    }
-
-    /// The link to a shard is down. Unless that is the shard's own end, it may tell of
-    /// changes that we do not hear.
-    pub(crate) fn down(&self, shard: u16, reason: DownReason) {
-        let mut inner = self.shared.inner.lock();
-        inner.registered.retain(|_, owner| *owner != shard);
-        let state = inner.shards.entry(shard).or_default();
-        state.connection += 1;
-        state.is_up = false;
-        state.is_doubtful |= !state.is_settled || reason != DownReason::Ended;
-    }
-
-    /// The shards are others now.
-    pub(crate) fn moved(&self) {
-        self.shared.dirty.notify_one();
-    }
-
-    /// Keeps the hub in line with what is wanted, for ever. `streams` hears when a
-    /// change may have been missed.
-    pub(crate) async fn keep(self, post: PostOffice, streams: Seat<streams::Message>) {
-        loop {
-            self.shared.dirty.notified().await;
-            while !self.pass(&post, &streams).await {
-                sleep(AGAIN).await;
-            }
-        }
-    }
-
-    /// Brings every shard in line; returns whether that worked.
-    async fn pass(&self, post: &PostOffice, streams: &Seat<streams::Message>) -> bool {
-        let mut all = true;
-        for shard in post.shards() {
-            all &= self.align(shard, post, streams).await.is_some();
-        }
-        all
-    }
-
-    /// Brings one shard in line, if its link is up; else that will be the reason to.
-    /// `None` when it has to be tried again.
-    async fn align(
+    /// Takes a newer map. What its links say comes after this.
+    pub(crate) fn take_map(
         &self,
-        shard: u16,
+        map: &ShardMap,
         post: &PostOffice,
         streams: &Seat<streams::Message>,
-    ) -> Option<()> {
-        let Some(plan) = self.shared.inner.lock().plan(shard, post) else {
-            return Some(());
-        };
-        for topics in chunks(&plan.register) {
-            let question = ToHub::Register { topics };
-            self.ask(post, &plan, question, Answer::Done).await?;
+        runtime: &Handle,
+    ) {
+        if !self.shared.has_peers || !self.shared.ledger.lock().take_map(map) {
+            return;
         }
-        self.note(&plan)?;
-        for topics in chunks(&plan.unregister) {
-            let question = ToHub::Unregister { topics };
-            self.ask(post, &plan, question, Answer::Done).await?;
-        }
-        if plan.is_settled {
-            return Some(());
-        }
-        let answer = post.ask(shard, ToHub::Settle, DEADLINE).await?;
-        let Answer::Settled { missed } = answer else {
-            debug!(?answer, shard, "the hub is not ready");
-            return None;
-        };
-        let doubtful = self.settle(&plan)?;
-        if (missed || doubtful) && streams.cast(streams::Message::Missed).is_err() {
-            debug!("no streams that could have missed anything");
-        }
-        Some(())
-    }
-
-    async fn ask(
-        &self,
-        post: &PostOffice,
-        plan: &Plan,
-        question: ToHub,
-        expected: Answer,
-    ) -> Option<()> {
-        let answer = post.ask(plan.shard, question, DEADLINE).await?;
-        if answer != expected {
-            debug!(
-                ?answer,
-                shard = plan.shard,
-                "the hub does not take what is listened to"
-            );
-            return None;
-        }
-        Some(())
-    }
-
-    /// Notes that a shard knows what was registered, unless the link is another now.
-    fn note(&self, plan: &Plan) -> Option<()> {
-        let mut inner = self.shared.inner.lock();
-        if inner.connection(plan.shard) != plan.connection {
-            return None;
-        }
-        for topic in &plan.unregister {
-            if inner.registered.get(topic) == Some(&plan.shard) {
-                inner.registered.remove(topic);
+        {
+            let mut followers = self.shared.followers.lock();
+            followers.retain(|shard, _| map.shards.contains(shard));
+            for &shard in &map.shards {
+                followers.entry(shard).or_insert_with(|| {
+                    let dirty = Arc::<Notify>::default();
+                    let work = Work {
+                        interest: self.clone(),
+                        shard,
+                        dirty: Arc::clone(&dirty),
+                        post: post.clone(),
+                        streams: streams.clone(),
+                    };
+                    Follower {
+                        dirty,
+                        _task: AbortOnDropHandle::new(runtime.spawn(work.follow())),
+                    }
+                });
             }
         }
-        for topic in &plan.register {
-            inner.registered.insert(Arc::clone(topic), plan.shard);
-        }
-        drop(inner);
-        self.shared.settled.notify_waiters();
-        Some(())
+        self.stir();
+        self.shared.moved.notify_waiters();
     }
 
-    /// Notes that a shard knows all; returns whether something may have been missed.
-    fn settle(&self, plan: &Plan) -> Option<bool> {
-        let mut inner = self.shared.inner.lock();
-        if inner.connection(plan.shard) != plan.connection {
-            inner.shards.entry(plan.shard).or_default().is_doubtful = true;
-            return None;
-        }
-        let state = inner.shards.entry(plan.shard).or_default();
-        state.is_settled = true;
-        Some(std::mem::take(&mut state.is_doubtful))
+    /// The link to a shard is up: whatever it knew of us it has forgotten.
+    pub(crate) fn up(&self, shard: u16) {
+        self.shared.ledger.lock().up(shard);
+        self.stir();
+        self.shared.moved.notify_waiters();
     }
 
-    fn is_heard(&self, topics: &[Arc<Topic>]) -> bool {
+    /// The link to a shard is down.
+    pub(crate) fn down(&self, shard: u16) {
+        self.shared.ledger.lock().down(shard);
+    }
+
+    /// A shard says what others listen to.
+    pub(crate) fn hear(&self, shard: u16, added: &[u64], removed: &[u64], complete: Option<u64>) {
+        let mut ledger = self.shared.ledger.lock();
+        ledger.hear(shard, added, removed, complete);
+    }
+
+    /// Whether it is certain that nobody listens to a topic, at any gateway: then a change
+    /// of it need not be published. Why no change can slip between: [`conduit_interest`].
+    pub(crate) fn is_unheard(&self, topic: &Topic) -> bool {
+        self.shared.has_peers && self.shared.ledger.lock().is_unheard(topic)
+    }
+
+    /// Returns the shard that owns a topic, and the epoch of the map by which it does.
+    pub(crate) fn route(&self, topic: &Topic) -> Option<(u16, u64)> {
+        self.shared.ledger.lock().route(topic)
+    }
+
+    /// Resolves when what could not be told since the call may be told.
+    pub(crate) async fn moved(&self) {
+        self.shared.moved.notified().await;
+    }
+
+    fn stir(&self) {
+        for follower in self.shared.followers.lock().values() {
+            follower.dirty.notify_one();
+        }
+    }
+
+    fn heard(&self, topics: &[Arc<Topic>]) -> Heard {
         if !self.shared.has_peers {
-            return true;
+            return Heard::Yes;
         }
-        let inner = self.shared.inner.lock();
-        topics
-            .iter()
-            .all(|topic| inner.registered.contains_key(topic))
+        let ledger = self.shared.ledger.lock();
+        let mut all = Heard::Yes;
+        for topic in topics {
+            match ledger.heard(topic) {
+                Heard::Yes => {}
+                Heard::NotYet => all = Heard::NotYet,
+                Heard::Refused => return Heard::Refused,
+            }
+        }
+        all
     }
 }
 
@@ -265,23 +216,27 @@ impl Wanted {
         &self.topics
     }
 
-    /// Waits until every change of these topics is heard here; returns whether that was
-    /// so in time (R30).
+    /// Waits until every change of these topics is heard here, at most for `patience`
+    /// (R30).
     ///
     /// Cancel safe.
-    pub(crate) fn heard(&self, patience: Duration) -> impl Future<Output = bool> + use<> {
+    pub(crate) fn heard(
+        &self,
+        patience: Duration,
+    ) -> impl Future<Output = Result<(), Unheard>> + use<> {
         let (topics, interest) = (self.topics.clone(), self.interest.clone());
         async move {
             let heard = async {
                 loop {
                     let settled = interest.shared.settled.notified();
-                    if interest.is_heard(&topics) {
-                        return;
+                    match interest.heard(&topics) {
+                        Heard::Yes => return Ok(()),
+                        Heard::Refused => return Err(Unheard::Full),
+                        Heard::NotYet => settled.await,
                     }
-                    settled.await;
                 }
             };
-            timeout(patience, heard).await.is_ok()
+            timeout(patience, heard).await.unwrap_or(Err(Unheard::Late))
         }
     }
 }
@@ -289,96 +244,87 @@ impl Wanted {
 impl Drop for Wanted {
     fn drop(&mut self) {
         let shared = &self.interest.shared;
-        let mut inner = shared.inner.lock();
-        for topic in &self.topics {
-            inner.release(topic);
+        {
+            let mut ledger = shared.ledger.lock();
+            ledger.release(&self.topics);
+            shared.gauge.set(ledger.wanted());
         }
-        shared.gauge.set(inner.wanted.len());
-        drop(inner);
-        shared.dirty.notify_one();
+        self.interest.stir();
     }
 }
 
 // === Behind the handle ===
 
-/// What one shard has to be told.
-#[derive(Debug)]
-struct Plan {
-    shard: u16,
-    /// The connection for which this holds.
-    connection: u64,
-    register: Vec<Arc<Topic>>,
-    unregister: Vec<Arc<Topic>>,
-    is_settled: bool,
-}
-
-impl Inner {
-    fn want(&mut self, topic: Topic) -> Arc<Topic> {
-        let topic = match self.wanted.get_key_value(&topic) {
-            Some((known, _)) => Arc::clone(known),
-            None => Arc::new(topic),
-        };
-        *self.wanted.entry(Arc::clone(&topic)).or_default() += 1;
-        topic
-    }
-
-    fn release(&mut self, topic: &Arc<Topic>) {
-        if let Some(count) = self.wanted.get_mut(topic) {
-            *count -= 1;
-            if *count == 0 {
-                self.wanted.remove(topic);
+impl Work {
+    /// Keeps the shard in line with what is wanted, for ever.
+    async fn follow(self) {
+        loop {
+            self.dirty.notified().await;
+            while let Some(ask) = self.next() {
+                if !self.ask(ask).await {
+                    // Not at once again: the map may be on its way, or the link.
+                    drop(timeout(AGAIN, self.interest.moved()).await);
+                }
             }
         }
     }
 
-    fn connection(&self, shard: u16) -> u64 {
-        self.shards.get(&shard).map_or(0, |shard| shard.connection)
+    fn next(&self) -> Option<Ask> {
+        self.interest.shared.ledger.lock().next(self.shard)
     }
 
-    fn plan(&self, shard: u16, post: &PostOffice) -> Option<Plan> {
-        let state = self.shards.get(&shard).filter(|state| state.is_up)?;
-        let owners = post.owners();
-        let owned: HashSet<_> = self
-            .wanted
-            .keys()
-            .filter(|topic| owners.of(topic) == Some(shard))
-            .collect();
-        let register = owned
-            .iter()
-            .filter(|topic| self.registered.get(**topic) != Some(&shard))
-            .map(|topic| Arc::clone(topic))
-            .collect();
-        let unregister = self
-            .registered
-            .iter()
-            .filter(|&(topic, owner)| *owner == shard && !owned.contains(topic))
-            .map(|(topic, _)| Arc::clone(topic))
-            .collect();
-        Some(Plan {
-            shard,
-            connection: state.connection,
-            register,
-            unregister,
-            is_settled: state.is_settled,
-        })
+    /// Asks the shard; returns whether it could be asked.
+    async fn ask(&self, ask: Ask) -> bool {
+        let question = question(&ask);
+        let answer = self.post.ask(self.shard, question, DEADLINE).await;
+        let outcome = match answer {
+            Some(Answer::Done) => Outcome::Done,
+            Some(Answer::Refused(Refusal::Full)) => Outcome::Full,
+            other => {
+                debug!(answer = ?other, shard = self.shard, "the hub cannot be told what is listened to");
+                Outcome::Failed
+            }
+        };
+        let refused = {
+            let mut ledger = self.interest.shared.ledger.lock();
+            ledger.answered(self.shard, ask, outcome)
+        };
+        self.interest.shared.settled.notify_waiters();
+        if !refused.is_empty() {
+            self.give_up(refused);
+        }
+        outcome != Outcome::Failed
+    }
+
+    /// Ends the streams whose topics the hub has no room for; their clients listen anew,
+    /// and hear why that cannot be.
+    fn give_up(&self, topics: Vec<Arc<Topic>>) {
+        warn!(
+            shard = self.shard,
+            topics = topics.len(),
+            "the hub has no room for what is listened to here"
+        );
+        let message = streams::Message::Refused { topics };
+        if self.streams.cast(message).is_err() {
+            debug!("no streams that could be refused anything");
+        }
     }
 }
 
-/// Cuts topics into pieces that fit into frames.
-fn chunks(topics: &[Arc<Topic>]) -> impl Iterator<Item = Vec<Topic>> {
-    let mut rest = topics;
-    std::iter::from_fn(move || {
-        let mut size = 0;
-        let fits = rest.iter().take_while(|topic| {
-            let is_first = size == 0;
-            size += topic.size();
-            is_first || size <= FRAME
-        });
-        let count = fits.count();
-        let (chunk, after) = rest.split_at_checked(count)?;
-        rest = after;
-        (!chunk.is_empty()).then(|| chunk.iter().map(|topic| Topic::clone(topic)).collect())
-    })
+fn question(ask: &Ask) -> ToHub {
+    let all = |topics: &[Arc<Topic>]| topics.iter().map(|topic| Topic::clone(topic)).collect();
+    let epoch = ask.epoch;
+    match &ask.question {
+        Question::Enter => ToHub::Enter { epoch },
+        Question::Register(topics) => ToHub::Register {
+            epoch,
+            topics: all(topics),
+        },
+        Question::Settle => ToHub::Settle { epoch },
+        Question::Unregister(topics) => ToHub::Unregister {
+            topics: all(topics),
+        },
+    }
 }
 
 #[cfg(test)]
@@ -400,23 +346,16 @@ mod tests {
 
     #[test]
     fn a_topic_is_wanted_as_long_as_somebody_wants_it() {
-        let interest = Interest::new(false, gauge());
+        let gauge = gauge();
+        let interest = Interest::new(false, gauge.clone());
         let first = interest.want(vec![topic("a"), topic("b")]).expect("room");
         let second = interest.want(vec![topic("b")]).expect("room");
 
         drop(first);
 
-        let wanted: Vec<_> = interest
-            .shared
-            .inner
-            .lock()
-            .wanted
-            .keys()
-            .cloned()
-            .collect();
-        assert_eq!(wanted, [Arc::new(topic("b"))]);
+        assert_eq!(gauge.level(), 1);
         drop(second);
-        assert!(interest.shared.inner.lock().wanted.is_empty());
+        assert_eq!(gauge.level(), 0);
     }
 
     #[test]
@@ -440,23 +379,16 @@ mod tests {
 
         let wanted = interest.want(vec![topic("a")]).expect("room");
 
-        assert!(wanted.heard(Duration::ZERO).await);
+        assert_eq!(wanted.heard(Duration::ZERO).await, Ok(()));
     }
 
-    #[test]
-    fn topics_are_cut_into_pieces_that_fit() {
-        let topics: Vec<_> = (0..300)
-            .map(|number| Arc::new(topic(&format!("{number:04000}"))))
-            .collect();
+    #[tokio::test(start_paused = true)]
+    async fn without_a_map_nothing_is_heard() {
+        let interest = Interest::new(true, gauge());
 
-        let pieces: Vec<_> = chunks(&topics).collect();
+        let wanted = interest.want(vec![topic("a")]).expect("room");
 
-        assert!(pieces.len() > 1);
-        assert_eq!(pieces.iter().map(Vec::len).sum::<usize>(), 300);
-        for piece in pieces {
-            assert!(piece.iter().map(Topic::size).sum::<usize>() <= FRAME);
-        }
-        let large = [Arc::new(topic(&"x".repeat(2 * FRAME)))];
-        assert_eq!(chunks(&large).count(), 1);
+        let patience = Duration::from_secs(1);
+        assert_eq!(wanted.heard(patience).await, Err(Unheard::Late));
     }
 }

@@ -1,7 +1,7 @@
 //! How streams of changes begin, and how they follow what their clients want.
 
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use conduit_actor::AskError;
 use conduit_link::{Answerer, Mail};
@@ -15,11 +15,15 @@ use crate::event::{EventId, StreamName};
 use crate::exchange::Pipe;
 use crate::gateway::{SessionError, Shared};
 use crate::hosted::Hosted;
-use crate::interest::{Full, MOST};
+use crate::interest::{Full, MOST, Unheard};
 use crate::outbox::{Events, Outbox};
 use crate::resume;
 use crate::sessions::Session;
-use crate::streams::{Attached, End, Listener, Message, Place, REPEAT};
+use crate::streams::{Attached, Courier, End, Listener, Message, Place, REPEAT};
+
+/// The longest that the first answer of a session waits for the hub. Usually the hub knows
+/// what every session is told of, see `sessions.rs`.
+const FIRST: Duration = Duration::from_millis(200);
 
 /// Why nobody can listen now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -27,6 +31,9 @@ pub(crate) enum Unable {
     /// As many topics are listened to as may be.
     #[error("this gateway's clients listen to {MOST} topics already")]
     Full,
+    /// The hub has no room for what is to be listened to.
+    #[error("the subscription hub has as many topics as may be")]
+    Refused,
     /// The actor, or the hub, does not answer.
     #[error("the subscription hub is not available")]
     Unavailable,
@@ -35,20 +42,64 @@ pub(crate) enum Unable {
 /// Puts a stream on the list; every change is heard when this returns (R30).
 pub(crate) async fn attach(shared: &Shared, listener: Listener) -> Result<Place, Unable> {
     let patience = shared.options.actor_patience;
+    let courier = courier(shared);
     let Attached { place, topics } = shared
         .streams
-        .ask(patience, |reply| Message::Attach { listener, reply })
+        .ask(patience, |reply| Message::Attach {
+            listener,
+            courier,
+            reply,
+        })
         .await
         .map_err(no_answer)??;
-    if topics.heard(shared.options.hub_patience).await {
-        Ok(place)
-    } else {
-        Err(Unable::Unavailable)
+    topics.heard(shared.options.hub_patience).await?;
+    Ok(place)
+}
+
+/// Keeps what changes for a session that begins now and has no stream (R25). Where that
+/// is not possible, the session will hear that everything may have changed.
+pub(crate) async fn park(shared: &Shared, session: Uuid, server: &str) {
+    let Some(hosted) = shared.hosted_of(server) else {
+        return;
+    };
+    let (patience, courier) = (shared.options.actor_patience, courier(shared));
+    let topics = hosted.session_topics(&[]);
+    let wanted = shared
+        .streams
+        .ask(patience, |reply| Message::Park {
+            session,
+            topics,
+            courier,
+            reply,
+        })
+        .await;
+    let heard = match wanted {
+        Ok(Ok(wanted)) => wanted.heard(FIRST).await.is_ok(),
+        Ok(Err(Full)) => false,
+        Err(error) => {
+            debug!(%error, "no answer from the streams");
+            false
+        }
+    };
+    if !heard {
+        unpark(shared, session);
+    }
+}
+
+/// Keeps nothing any more for a session without a stream.
+pub(crate) fn unpark(shared: &Shared, session: Uuid) {
+    if shared.streams.cast(Message::Unpark { session }).is_err() {
+        debug!("no streams, nothing is parked");
     }
 }
 
 /// Lets the streams of a session here follow what it wants to hear of.
 pub(crate) async fn retopic(shared: &Shared, session: &Session) -> Result<(), Unable> {
+    retopic_late(shared, session, false).await
+}
+
+/// The same; `missed` says whether what is new to them may have changed already.
+async fn retopic_late(shared: &Shared, session: &Session, missed: bool) -> Result<(), Unable> {
     let Some(hosted) = shared.hosted_of(&session.server) else {
         return Ok(());
     };
@@ -60,15 +111,14 @@ pub(crate) async fn retopic(shared: &Shared, session: &Session) -> Result<(), Un
         .ask(patience, |reply| Message::Retopic {
             session,
             topics,
+            missed,
             reply,
         })
         .await
         .map_err(no_answer)??;
     match wanted {
-        Some(wanted) if !wanted.heard(shared.options.hub_patience).await => {
-            Err(Unable::Unavailable)
-        }
-        Some(_) | None => Ok(()),
+        Some(wanted) => Ok(wanted.heard(shared.options.hub_patience).await?),
+        None => Ok(()),
     }
 }
 
@@ -81,14 +131,19 @@ pub(crate) async fn follow(shared: Arc<Shared>, ids: Vec<Uuid>, answerer: Answer
         .await
         .unwrap_or_default();
     for id in open {
-        match shared.sessions.look(id).await {
-            Ok(Some(session)) => {
-                if let Err(unable) = retopic(&shared, &session).await {
-                    debug!(%unable, "a session's stream does not follow it");
-                }
+        let followed = match shared.sessions.look(id).await {
+            Ok(Some(session)) => retopic(&shared, &session).await.map_err(|unable| {
+                debug!(%unable, "a session's stream does not follow it");
+            }),
+            Ok(None) => Ok(()),
+            Err(error) => {
+                debug!(%error, "a session's stream does not follow it");
+                Err(())
             }
-            Ok(None) => {}
-            Err(error) => debug!(%error, "a session's stream does not follow it"),
+        };
+        if followed.is_err() {
+            // If it has no stream, it hears of everything instead.
+            unpark(&shared, id);
         }
     }
     answerer.answer(conduit_link::Answer::Done);
@@ -131,42 +186,81 @@ pub(crate) async fn open(
     let place = attach(shared, listener)
         .await
         .map_err(|_unable| SessionError::Unavailable)?;
-    let newest = claim(shared, id, opened).await;
     // It may have changed before it was on the list, where nobody told it.
-    let now = look(shared, server, id).await?;
-    if now.subscriptions != session.subscriptions {
-        retopic(shared, &now)
-            .await
-            .map_err(|_unable| SessionError::Unavailable)?;
+    if let Err(error) = catch_up(shared, server, &session).await {
+        drop(place);
+        unpark(shared, id);
+        return Err(error);
     }
+    let newest = claim(shared, id, opened).await;
     let held = shared.telemetry.streams(StreamKind::Session).hold();
     let kept = (place, newest);
     Ok(Events::of_changes(outbox, kept, None, Some(held)))
 }
 
-/// Tells the other gateways that the newest stream of a session is here, and goes on to
-/// as long as the result lives, if one of them has an older stream (R25).
-async fn claim(shared: &Arc<Shared>, session: Uuid, opened: u64) -> Option<DropGuard> {
-    let claim = Mail::StreamOpened {
-        session: session.to_string(),
-        opened,
-    };
-    if shared.post.send_to_others(claim.clone()).await == Some(0) {
+/// Lets the streams of a session follow what has become of it since it was looked up.
+async fn catch_up(shared: &Shared, server: usize, was: &Session) -> Result<(), SessionError> {
+    let now = look(shared, server, was.id).await?;
+    if now.subscriptions == was.subscriptions {
+        return Ok(());
+    }
+    let followed = retopic_late(shared, &now, true).await;
+    followed.map_err(|_unable| SessionError::Unavailable)
+}
+
+/// Tells the other gateways that the newest stream of a session is here, which hand over
+/// what the session was not told of; and goes on to as long as the result lives and one of
+/// them has something of the session (R25).
+async fn claim(shared: &Arc<Shared>, id: Uuid, opened: u64) -> Option<DropGuard> {
+    let session = id.to_string();
+    let claim = Mail::StreamOpened { session, opened };
+    let is_settled = shared.post.send_to_others(claim.clone()).await == Some(0);
+    claimed(shared, id, opened, is_settled);
+    if is_settled {
         return None;
     }
-    let (closed, post) = (CancellationToken::new(), shared.post.clone());
+    let closed = CancellationToken::new();
     let guard = closed.clone().drop_guard();
-    shared.tasks.spawn(async move {
+    let shared = Arc::clone(shared);
+    shared.tasks.clone().spawn(async move {
         while closed.run_until_cancelled(sleep(REPEAT)).await.is_some() {
-            post.send_to_others(claim.clone()).await;
+            if shared.post.send_to_others(claim.clone()).await == Some(0) {
+                return claimed(&shared, id, opened, true);
+            }
         }
-        let session = session.to_string();
-        let closed = Mail::StreamClosed { session };
-        if post.send_to_others(closed).await.is_none() {
-            debug!("another gateway finds out by itself that a stream is closed");
+        let session = id.to_string();
+        let closed = Mail::StreamClosed { session, opened };
+        match shared.post.send_to_others(closed).await {
+            Some(0) => {}
+            Some(_) => {
+                let session = id;
+                if shared.streams.cast(Message::TakenBack { session }).is_err() {
+                    debug!("no streams, nothing to hand over");
+                }
+            }
+            None => debug!("another gateway finds out by itself that a stream is closed"),
         }
     });
     Some(guard)
+}
+
+fn claimed(shared: &Shared, session: Uuid, opened: u64, is_settled: bool) {
+    let claimed = Message::Claimed {
+        session,
+        opened,
+        is_settled,
+    };
+    if shared.streams.cast(claimed).is_err() {
+        debug!("no streams that could have been claimed");
+    }
+}
+
+fn courier(shared: &Shared) -> Courier {
+    Courier {
+        post: shared.post.clone(),
+        patience: shared.options.mail_deadline,
+        tracker: shared.tasks.clone(),
+    }
 }
 
 /// Returns what streams are ordered by: the time, in microseconds since 1970.
@@ -208,6 +302,15 @@ pub(crate) async fn look(
         Ok(Some(session)) if name == Some(&*session.server) => Ok(session),
         Ok(_) => Err(SessionError::NotFound),
         Err(_unable) => Err(SessionError::Unavailable),
+    }
+}
+
+impl From<Unheard> for Unable {
+    fn from(unheard: Unheard) -> Self {
+        match unheard {
+            Unheard::Full => Self::Refused,
+            Unheard::Late => Self::Unavailable,
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use conduit_link::{
     Answer, Lane, Link, Links, Mail, Message as Wire, Receiver, Recipients, ShardMap, Slot, ToHub,
-    Topic, owner,
+    owner,
 };
 use parking_lot::RwLock;
 use tracing::{debug, info};
@@ -82,16 +82,6 @@ impl PostOffice {
         self.shared.links.is_some()
     }
 
-    /// Returns the shards of the newest map.
-    pub(crate) fn shards(&self) -> Vec<u16> {
-        self.shared.shards.read().map.shards.clone()
-    }
-
-    /// Returns who owns what, by the newest map.
-    pub(crate) fn owners(&self) -> Owners {
-        Owners(self.shared.shards.read().map.clone())
-    }
-
     /// Asks a shard. `None` when there is no answer.
     pub(crate) async fn ask(
         &self,
@@ -100,17 +90,6 @@ impl PostOffice {
         deadline: Duration,
     ) -> Option<Answer> {
         let link = self.shared.shards.read().links.get(&shard).cloned()?;
-        ask(&link, Lane::Data, question, deadline).await
-    }
-
-    /// Asks the shard that owns a key. `None` when there is no answer.
-    pub(crate) async fn ask_owner(
-        &self,
-        key: &str,
-        question: ToHub,
-        deadline: Duration,
-    ) -> Option<Answer> {
-        let link = self.owner(key)?;
         ask(&link, Lane::Data, question, deadline).await
     }
 
@@ -162,16 +141,6 @@ impl PostOffice {
         let shards = self.shared.shards.read();
         let index = owner(&shards.map, key)?;
         shards.links.get(&index).cloned()
-    }
-}
-
-/// Says which shard owns what.
-#[derive(Debug)]
-pub(crate) struct Owners(ShardMap);
-
-impl Owners {
-    pub(crate) fn of(&self, topic: &Topic) -> Option<u16> {
-        owner(&self.0, &topic.key())
     }
 }
 

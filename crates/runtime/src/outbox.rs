@@ -7,6 +7,7 @@
 //! A stream that a client may come back to (2025-11-25 sessions) numbers its events
 //! and keeps the last [`EVENTS`] of them, and its response.
 
+mod news;
 mod pending;
 mod queue;
 
@@ -23,15 +24,19 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
+pub(crate) use self::news::{News, Published};
 pub(crate) use self::pending::{Change, Overflow, Pending, TaskNews};
 pub(crate) use self::queue::Kind;
 use self::queue::{Next, Queue};
 use crate::admission::Admitted;
 use crate::event::{Event, EventId, StreamName};
+use crate::stream_limits::Berth;
 
 /// The most notifications of a call that wait for a slow reader, or are kept for one
 /// that comes back.
 pub(crate) const EVENTS: usize = 64;
+/// When the client of a stream that was ended in good time is to open another one.
+const COME_BACK: Duration = Duration::from_millis(500);
 
 /// The events of one stream, in order.
 ///
@@ -41,6 +46,7 @@ pub(crate) const EVENTS: usize = 64;
 pub struct Events {
     source: Source,
     _held: Option<Held>,
+    _berth: Option<Box<Berth>>,
 }
 
 /// Where a stream's source writes; shared with whoever reads.
@@ -92,9 +98,15 @@ impl Outbox {
         self.write(|queue| queue.notify(kind, message))
     }
 
-    /// Adds a change, unless it is there already.
+    /// Adds a change, unless it is there already; returns whether it was not. All streams
+    /// that tell of it share it.
+    pub(crate) fn tell(&self, news: &Arc<News>) -> bool {
+        self.write(|queue| queue.pending.add(news))
+    }
+
+    /// Adds a change of which only this stream tells.
     pub(crate) fn change(&self, topic: &Arc<Topic>) {
-        self.write(|queue| queue.pending.add(topic));
+        self.tell(&Arc::new(News::new(Arc::clone(topic), None)));
     }
 
     /// Adds the state of a task, in place of an older one.
@@ -121,6 +133,18 @@ impl Outbox {
     /// Nothing happens to a stream that nobody can come back to.
     pub(crate) fn close(&self, retry: Duration) {
         self.write(|queue| queue.close(retry));
+    }
+
+    /// Ends the stream in good time: its client is to open another one, and hears so, or
+    /// `farewell`.
+    pub(crate) fn retire(&self, farewell: Option<Rendered>) {
+        self.write(|queue| {
+            if queue.is_numbered() {
+                queue.close(COME_BACK);
+            } else {
+                queue.finish(farewell);
+            }
+        });
     }
 
     /// Whether nothing more will be added.
@@ -244,7 +268,24 @@ impl Events {
         Self {
             source: Source::Remote(events),
             _held: None,
+            _berth: None,
         }
+    }
+
+    /// Keeps a berth for as long as it is read, and ends with it when its time has come,
+    /// if it tells of changes.
+    #[must_use]
+    pub(crate) fn within(mut self, mut berth: Berth, farewell: Option<Rendered>) -> Self {
+        if let Source::Local {
+            outbox,
+            owner: Owner::Changes { .. },
+            ..
+        } = &self.source
+        {
+            berth.end_in_time(outbox, farewell);
+        }
+        self._berth = Some(Box::new(berth));
+        self
     }
 
     fn read(outbox: Arc<Outbox>, after: u64, owner: Owner, held: Option<Held>) -> Self {
@@ -256,6 +297,7 @@ impl Events {
                 owner,
             },
             _held: held,
+            _berth: None,
         }
     }
 }

@@ -9,8 +9,8 @@
 //! When it fails the cache stays, and the store asks again.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use conduit_actor::{Actor, Failure};
@@ -23,6 +23,7 @@ use serde_json::value::RawValue;
 use tracing::debug;
 use uuid::Uuid;
 
+use crate::interest::Wanted;
 use crate::store::{Answered, StoreDoor};
 use crate::{gateway, live, streams};
 
@@ -145,6 +146,8 @@ struct Shared {
     /// not put its answer into the cache.
     forgotten: AtomicU64,
     gauge: Gauge,
+    /// Where new sessions are parked; known once the gateway is whole.
+    gateway: OnceLock<Weak<gateway::Shared>>,
 }
 
 impl Sessions {
@@ -158,6 +161,7 @@ impl Sessions {
                 cached: RwLock::default(),
                 forgotten: AtomicU64::new(0),
                 gauge,
+                gateway: OnceLock::new(),
             }),
         }
     }
@@ -189,8 +193,23 @@ impl Sessions {
         Ok(Some(session))
     }
 
-    /// Opens a session; it is durable when this returns.
+    /// Opens a session; it is durable when this returns, and what changes is kept until
+    /// it has a stream.
     pub(crate) async fn open(&self, record: SessionRecord) -> Result<(), Error> {
+        let gateway = self.shared.gateway.get().and_then(Weak::upgrade);
+        let Some(gateway) = gateway else {
+            return self.store_new(record).await;
+        };
+        let (id, server) = (record.id, record.server.clone());
+        let parked = live::park(&gateway, id, &server);
+        let ((), stored) = tokio::join!(parked, self.store_new(record));
+        if stored.is_err() {
+            live::unpark(&gateway, id);
+        }
+        stored
+    }
+
+    async fn store_new(&self, record: SessionRecord) -> Result<(), Error> {
         let answer = self.ask(ToStore::OpenSession(record)).await?;
         if answer == Answer::Done {
             return Ok(());
@@ -380,11 +399,24 @@ pub(crate) enum Message {
 #[derive(Debug)]
 pub(crate) struct Keeper {
     shared: Arc<gateway::Shared>,
+    /// What every session is told of: whoever opens one does not wait for the hub.
+    _lists: Vec<Wanted>,
 }
 
 impl Keeper {
-    pub(crate) const fn new(shared: Arc<gateway::Shared>) -> Self {
-        Self { shared }
+    pub(crate) fn new(shared: Arc<gateway::Shared>) -> Self {
+        let gateway = Arc::downgrade(&shared);
+        // A former life of this actor may have said so already.
+        shared.sessions.shared.gateway.get_or_init(|| gateway);
+        let hosted = shared.hosted.iter().filter(|_| shared.sessions.are_kept());
+        let lists = hosted.filter_map(|hosted| {
+            let lists = shared.interest.want(hosted.session_topics(&[]));
+            lists.ok()
+        });
+        Self {
+            _lists: lists.collect(),
+            shared,
+        }
     }
 
     fn forget(&self, ids: Vec<Uuid>, ended: bool, answerer: Answerer) {

@@ -7,31 +7,48 @@
 //!
 //! A session may have several streams: each change goes to the newest, and the older
 //! ones stay open (R25). Where the newest is at another gateway, which says so again and
-//! again, changes are held for as long as that is believed: should that gateway die, the
-//! newest stream here gets them.
+//! again, changes are held for as long as that is believed (`streams/newest.rs`).
+//!
+//! A session without a stream is parked: what changes is kept at the gateway where it
+//! began, or where its last stream was closed, until one is opened (`streams/parked.rs`).
 //!
 //! Of a task a stream is told what it is now, not just that it has changed. So the store
 //! is asked before the change counts as noted; what may have been missed is looked up
 //! (`tasks/watch.rs`).
 //!
-//! When the actor fails, its streams end with it and clients open them again.
+//! When the actor fails, its streams end with it and clients open them again. What was
+//! kept for sessions is lost, so they hear that everything may have changed.
 
+mod courier;
+mod heard;
+mod list;
+mod newest;
+mod parked;
+mod propagation;
 mod tasks;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
-use std::time::Duration;
 
 use conduit_actor::{Actor, Failure, Reply, Seat};
-use conduit_link::{Answer, Answerer, Asker, Subject, Topic};
+use conduit_link::{Answer, Answerer, Asker, Topic};
 use conduit_protocol::Rendered;
-use tokio::time::Instant;
+use conduit_telemetry::Telemetry;
 use tracing::debug;
 use uuid::Uuid;
 
+pub(crate) use self::courier::Courier;
+use self::courier::Then;
+pub(crate) use self::heard::Heard;
+pub(crate) use self::newest::REPEAT;
+use self::newest::{Away, Claim};
+use self::parked::{Moment, Parking};
+use self::propagation::Propagation;
 use self::tasks::Told;
 use crate::interest::{Full, Interest, Wanted};
-use crate::outbox::{Change, Outbox, TaskNews};
+use crate::outbox::{Outbox, Published, TaskNews};
 use crate::tasks::Watch;
 
 /// A stream's place on the list, until it is dropped.
@@ -77,13 +94,23 @@ pub(crate) struct Attached {
     pub(crate) topics: Arc<Wanted>,
 }
 
-/// Who waits to know that a change was noted.
+/// A change as it reaches this process.
 #[derive(Debug)]
-pub(crate) enum Heard {
-    /// The hub.
-    Hub(Answerer),
-    /// Somebody here.
-    Here(Reply<()>),
+pub(crate) struct Changed {
+    pub(crate) topic: Topic,
+    /// When it was published, and the shard that told of it; none in a process without
+    /// hubs.
+    pub(crate) published: Option<Published>,
+}
+
+impl Changed {
+    /// A change that no hub has told of.
+    pub(crate) fn here(change: &conduit_link::Change) -> Self {
+        Self {
+            topic: change.topic.clone(),
+            published: None,
+        }
+    }
 }
 
 /// What the actor hears.
@@ -92,26 +119,38 @@ pub(crate) enum Message {
     /// A client opens a stream.
     Attach {
         listener: Listener,
+        courier: Courier,
         reply: Reply<Result<Attached, Full>>,
     },
+    /// A session begins, without a stream. Has to be heard of before its client knows it.
+    Park {
+        session: Uuid,
+        topics: Vec<Topic>,
+        courier: Courier,
+        reply: Reply<Result<Arc<Wanted>, Full>>,
+    },
+    /// What is kept for a session is not all that it wants to hear of.
+    Unpark { session: Uuid },
     /// A stream is closed. Sent once for each [`Place`].
     Detach { number: u64 },
     /// A session's client wants to hear of other topics than before.
     Retopic {
         session: Uuid,
         topics: Vec<Topic>,
-        /// What has to be heard; none when the session has no stream here.
+        /// Whether those that are new to it may have changed already.
+        missed: bool,
+        /// What has to be heard; none when the session is not told of changes here.
         reply: Reply<Result<Option<Arc<Wanted>>, Full>>,
     },
-    /// Of these sessions, which have a stream here?
+    /// Of these sessions, which have a stream here, or are parked here?
     WhichSessions {
         ids: Vec<Uuid>,
         reply: Reply<Vec<Uuid>>,
     },
-    /// Something has changed.
-    Changed { topic: Topic, heard: Heard },
-    /// Anything may have changed.
-    Missed,
+    /// These have changed.
+    Changed { changes: Vec<Changed>, heard: Heard },
+    /// The hub has no room for these topics: streams that want one of them end.
+    Refused { topics: Vec<Arc<Topic>> },
     /// What a task is now, for the streams that are told of it; nothing if it is no more.
     TaskIs {
         topic: Arc<Topic>,
@@ -134,10 +173,34 @@ pub(crate) enum Message {
     Elsewhere {
         session: Uuid,
         opened: u64,
+        gateway: u16,
         answerer: Answerer,
     },
     /// A session has that stream no longer.
-    NotElsewhere { session: Uuid, answerer: Answerer },
+    NotElsewhere {
+        session: Uuid,
+        opened: u64,
+        gateway: u16,
+        answerer: Answerer,
+    },
+    /// Another gateway had this to tell a session.
+    Unheard {
+        session: Uuid,
+        topics: Vec<Topic>,
+        is_whole: bool,
+        answerer: Answerer,
+    },
+    /// All other gateways were told of the stream of a session that was opened here then.
+    Claimed {
+        session: Uuid,
+        opened: u64,
+        /// Whether none of them has anything of it.
+        is_settled: bool,
+    },
+    /// The last stream of a session is closed here, and there is an older one elsewhere.
+    TakenBack { session: Uuid },
+    /// What a session was not told of here has arrived at another gateway.
+    Moved(Moved),
     /// Look for streams elsewhere that were not heard of for too long.
     Sweep,
     /// These sessions have ended.
@@ -146,22 +209,20 @@ pub(crate) enum Message {
     Drain,
 }
 
+/// What was handed over to another gateway.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moved {
+    session: Uuid,
+    /// When it was packed.
+    packed: Moment,
+    then: Then,
+}
+
 impl Drop for Place {
     fn drop(&mut self) {
         let number = self.number;
         if self.streams.cast(Message::Detach { number }).is_err() {
             debug!("streams are gone, nothing to detach");
-        }
-    }
-}
-
-impl Heard {
-    /// Says that it was noted, and whether anybody listens to it. Dropping it says
-    /// that it was not.
-    fn tell(self, taken: bool) {
-        match self {
-            Self::Hub(answerer) => answerer.answer(Answer::Receipt { taken }),
-            Self::Here(reply) => drop(reply.send(())),
         }
     }
 }
@@ -181,7 +242,13 @@ pub(crate) struct Streams {
     told: HashMap<Arc<Topic>, Vec<u64>>,
     /// Sessions whose newest stream is at another gateway; each has one here too.
     away: HashMap<Uuid, Away>,
+    /// Sessions whose newest stream is here, and of which others may have something.
+    claims: HashMap<Uuid, Claim>,
+    parking: Parking,
+    /// Known as soon as there is anything to carry.
+    courier: Option<Courier>,
     watch: Watch,
+    propagation: Propagation,
     /// The tasks that streams are told of.
     tasks: HashMap<Uuid, Told>,
     /// Those that may have changed without anybody having said so.
@@ -189,19 +256,6 @@ pub(crate) struct Streams {
     /// Whether some of those are being looked up.
     checks: bool,
 }
-
-/// A session whose newest stream is elsewhere.
-#[derive(Debug)]
-struct Away {
-    /// Until when that is believed.
-    until: Instant,
-    /// What has changed since it was last heard; of tasks, what they are.
-    held: HashMap<Arc<Topic>, Option<TaskNews>>,
-}
-
-/// How often a gateway says that it has the newest stream, and how long it is believed.
-pub(crate) const REPEAT: Duration = Duration::from_secs(5);
-const BELIEVED: Duration = Duration::from_secs(15);
 
 /// One open stream; it ends with its entry, unless it is a pipe's.
 #[derive(Debug)]
@@ -223,8 +277,14 @@ impl Drop for Open {
 }
 
 impl Streams {
-    pub(crate) fn new(me: Seat<Message>, interest: Interest, watch: Watch) -> Self {
+    pub(crate) fn new(
+        me: Seat<Message>,
+        interest: Interest,
+        watch: Watch,
+        telemetry: &Telemetry,
+    ) -> Self {
         Self {
+            propagation: Propagation::new(telemetry.clone()),
             me,
             interest,
             next: 1,
@@ -232,209 +292,14 @@ impl Streams {
             sessions: HashMap::new(),
             told: HashMap::new(),
             away: HashMap::new(),
+            claims: HashMap::new(),
+            parking: Parking::default(),
+            courier: None,
             watch,
             tasks: HashMap::new(),
             stale: BTreeSet::new(),
             checks: false,
         }
-    }
-
-    fn attach(&mut self, listener: Listener) -> Result<Attached, Full> {
-        let topics = Arc::new(self.interest.want(listener.topics)?);
-        let number = self.next;
-        self.next += 1;
-        self.enter(number, topics.topics());
-        if listener.missed {
-            for topic in topics.topics() {
-                listener.outbox.change(topic);
-            }
-        }
-        if let Some(session) = listener.session {
-            self.away.remove(&session);
-            self.sessions.entry(session).or_default().push(number);
-        }
-        let open = Open {
-            outbox: listener.outbox,
-            session: listener.session,
-            opened: listener.opened,
-            topics: Arc::clone(&topics),
-            asker: listener.asker,
-            end: listener.end,
-        };
-        self.open.insert(number, open);
-        Ok(Attached {
-            place: Place {
-                number,
-                streams: self.me.clone(),
-            },
-            topics,
-        })
-    }
-
-    fn enter(&mut self, number: u64, topics: &[Arc<Topic>]) {
-        for topic in topics {
-            let told = self.told.entry(Arc::clone(topic)).or_default();
-            told.push(number);
-            if let Subject::Task(id) = topic.subject {
-                self.tasks.entry(id).or_insert_with(|| Told {
-                    topic: Arc::clone(topic),
-                    version: 0,
-                });
-            }
-        }
-    }
-
-    fn leave(&mut self, number: u64, topics: &[Arc<Topic>]) {
-        for topic in topics {
-            if let Some(told) = self.told.get_mut(topic) {
-                told.retain(|other| *other != number);
-                if told.is_empty() {
-                    self.told.remove(topic);
-                    if let Subject::Task(id) = topic.subject {
-                        self.tasks.remove(&id);
-                    }
-                }
-            }
-        }
-    }
-
-    fn detach(&mut self, number: u64) {
-        let Some(open) = self.open.remove(&number) else {
-            return;
-        };
-        self.leave(number, open.topics.topics());
-        let Some(session) = open.session else { return };
-        let Some(streams) = self.sessions.get_mut(&session) else {
-            return;
-        };
-        streams.retain(|other| *other != number);
-        match streams.last().and_then(|newest| self.open.get(newest)) {
-            // What the client has not read there it shall read here.
-            Some(newest) => {
-                for change in open.outbox.take_changes() {
-                    put(&newest.outbox, change);
-                }
-            }
-            None => {
-                self.sessions.remove(&session);
-                self.away.remove(&session);
-            }
-        }
-    }
-
-    fn retopic(&mut self, session: Uuid, topics: Vec<Topic>) -> Result<Option<Arc<Wanted>>, Full> {
-        let Some(numbers) = self.sessions.get(&session).cloned() else {
-            return Ok(None);
-        };
-        let wanted = Arc::new(self.interest.want(topics)?);
-        for number in numbers {
-            let Some(open) = self.open.get_mut(&number) else {
-                continue;
-            };
-            let before = std::mem::replace(&mut open.topics, Arc::clone(&wanted));
-            self.leave(number, before.topics());
-            self.enter(number, wanted.topics());
-        }
-        Ok(Some(wanted))
-    }
-
-    /// Notes a change that is no task's; returns whether anybody listens to it.
-    fn change(&mut self, topic: &Topic) -> bool {
-        let Some((topic, told)) = self.told.get_key_value(topic) else {
-            return false;
-        };
-        for number in told {
-            let Some(open) = self.open.get(number) else {
-                continue;
-            };
-            let away = open.session.and_then(|session| self.away.get_mut(&session));
-            if let Some(away) = away {
-                away.held.insert(Arc::clone(topic), None);
-            } else if self.is_newest(*number, open) {
-                open.outbox.change(topic);
-            }
-        }
-        true
-    }
-
-    /// Believes another gateway that it has a newer stream of a session; returns whether
-    /// there is an older one here.
-    fn leave_to(&mut self, session: Uuid, opened: u64) -> bool {
-        let newest = self.sessions.get(&session).and_then(|open| open.last());
-        let newest = newest.and_then(|newest| self.open.get(newest));
-        if newest.is_none_or(|newest| newest.opened > opened) {
-            return false;
-        }
-        let away = Away {
-            until: Instant::now() + BELIEVED,
-            held: HashMap::new(),
-        };
-        self.away.insert(session, away);
-        true
-    }
-
-    /// Lets the newest stream of a session here have what was held; returns whether there
-    /// is one.
-    fn take_back(&mut self, session: Uuid) -> bool {
-        let Some(away) = self.away.remove(&session) else {
-            return false;
-        };
-        let newest = self.sessions.get(&session).and_then(|open| open.last());
-        let Some(newest) = newest.and_then(|newest| self.open.get(newest)) else {
-            return false;
-        };
-        for (topic, news) in away.held {
-            put(&newest.outbox, Change { topic, news });
-        }
-        true
-    }
-
-    fn sweep(&mut self) {
-        let now = Instant::now();
-        let over = self.away.iter().filter(|(_, away)| away.until <= now);
-        let over: Vec<Uuid> = over.map(|(session, _)| *session).collect();
-        for session in over {
-            self.take_back(session);
-        }
-    }
-
-    fn missed(&mut self) {
-        for (number, open) in &self.open {
-            if self.is_newest(*number, open) {
-                let topics = open.topics.topics().iter();
-                for topic in topics.filter(|topic| !matches!(topic.subject, Subject::Task(_))) {
-                    open.outbox.change(topic);
-                }
-            }
-        }
-        self.moved(&[]);
-    }
-
-    fn is_newest(&self, number: u64, open: &Open) -> bool {
-        let Some(session) = &open.session else {
-            return true;
-        };
-        if self.away.contains_key(session) {
-            return false;
-        }
-        let streams = self.sessions.get(session);
-        streams.and_then(|streams| streams.last()) == Some(&number)
-    }
-
-    fn end_sessions(&mut self, ids: &[Uuid]) {
-        for id in ids {
-            for number in self.sessions.remove(id).into_iter().flatten() {
-                self.detach(number);
-            }
-        }
-    }
-
-    fn drain(&mut self) {
-        self.sessions.clear();
-        self.away.clear();
-        self.told.clear();
-        self.tasks.clear();
-        self.open.clear();
     }
 }
 
@@ -443,37 +308,60 @@ impl Actor for Streams {
 
     async fn handle(&mut self, message: Message) -> Result<(), Failure> {
         match message {
-            Message::Attach { listener, reply } => {
+            Message::Attach {
+                listener,
+                courier,
+                reply,
+            } => {
+                self.courier = Some(courier);
                 let attached = self.attach(listener);
                 if let Err(unwanted) = reply.send(attached) {
                     drop(unwanted);
                 }
             }
+            Message::Park {
+                session,
+                topics,
+                courier,
+                reply,
+            } => {
+                self.courier = Some(courier);
+                if let Err(unwanted) = reply.send(self.park(session, topics)) {
+                    drop(unwanted);
+                }
+            }
+            Message::Unpark { session } => self.parking.forget(session),
             Message::Detach { number } => self.detach(number),
             Message::Retopic {
                 session,
                 topics,
+                missed,
                 reply,
             } => {
-                let wanted = self.retopic(session, topics);
+                let wanted = self.retopic(session, topics, missed);
                 if let Err(unwanted) = reply.send(wanted) {
                     drop(unwanted);
                 }
             }
             Message::WhichSessions { mut ids, reply } => {
-                ids.retain(|id| self.sessions.contains_key(id));
+                ids.retain(|id| self.sessions.contains_key(id) || self.parking.contains(*id));
                 if let Err(unwanted) = reply.send(ids) {
                     drop(unwanted);
                 }
             }
-            Message::Changed { topic, heard } => self.changed(&topic, heard),
-            Message::Missed => self.missed(),
+            Message::Changed { changes, heard } => {
+                for change in changes {
+                    self.changed(&change, heard.part());
+                }
+                heard.tell();
+            }
+            Message::Refused { topics } => self.refuse(&topics),
             Message::TaskIs { topic, news, heard } => {
                 if let Some(news) = news {
                     self.task_is(&topic, &news);
                 }
                 if let Some(heard) = heard {
-                    heard.tell(true);
+                    heard.tell();
                 }
             }
             Message::TasksMoved { ids } => self.moved(&ids),
@@ -492,32 +380,35 @@ impl Actor for Streams {
             Message::Elsewhere {
                 session,
                 opened,
+                gateway,
+                answerer,
+            } => self.elsewhere(session, opened, gateway, answerer),
+            Message::NotElsewhere {
+                session,
+                opened,
+                gateway,
+                answerer,
+            } => self.not_elsewhere(session, opened, gateway, answerer),
+            Message::Unheard {
+                session,
+                topics,
+                is_whole,
                 answerer,
             } => {
-                let taken = self.leave_to(session, opened);
+                let taken = self.unheard(session, topics, is_whole);
                 answerer.answer(Answer::Receipt { taken });
             }
-            Message::NotElsewhere { session, answerer } => {
-                let taken = self.take_back(session);
-                answerer.answer(Answer::Receipt { taken });
-            }
+            Message::Claimed {
+                session,
+                opened,
+                is_settled,
+            } => self.claimed(session, opened, is_settled),
+            Message::TakenBack { session } => self.taken_back(session),
+            Message::Moved(moved) => self.moved_on(moved),
             Message::Sweep => self.sweep(),
             Message::EndSessions { ids } => self.end_sessions(&ids),
             Message::Drain => self.drain(),
         }
         Ok(())
-    }
-}
-
-/// Puts a change where a stream reads. Where there is no room for the state of a task, its
-/// client has to ask.
-fn put(outbox: &Outbox, change: Change) {
-    match change.news {
-        Some(news) => {
-            if outbox.task(&change.topic, news).is_err() {
-                debug!("the state of a task is not told");
-            }
-        }
-        None => outbox.change(&change.topic),
     }
 }

@@ -13,6 +13,8 @@ use std::os::unix::fs::FileExt;
 
 use rustix::fs::MemfdFlags;
 
+use crate::plan::MOST_GATEWAYS;
+
 /// The counters of all gateways.
 #[derive(Debug)]
 pub(crate) struct Balance {
@@ -20,13 +22,14 @@ pub(crate) struct Balance {
 }
 
 impl Balance {
-    /// Makes the file with an entry for each gateway, all zero.
-    pub(crate) fn create(gateways: u16) -> io::Result<Self> {
+    /// Makes the file with an entry for each gateway that there may ever be, all zero: it
+    /// never grows, so that gateways that run know of those that are added.
+    pub(crate) fn create() -> io::Result<Self> {
         let file = File::from(rustix::fs::memfd_create(
             "conduit-balance",
             MemfdFlags::CLOEXEC,
         )?);
-        file.set_len(at(gateways))?;
+        file.set_len(at(MOST_GATEWAYS))?;
         Ok(Self { file })
     }
 
@@ -73,7 +76,7 @@ mod tests {
 
     #[test]
     fn filling_one_slot_leaves_its_count_and_its_neighbour_alone() {
-        let balance = Balance::create(2).unwrap();
+        let balance = Balance::create().unwrap();
         balance
             .file
             .write_all_at(&7_u64.to_ne_bytes(), at(1))
@@ -87,7 +90,7 @@ mod tests {
 
     #[test]
     fn clearing_forgets_the_connections_of_the_dead() {
-        let balance = Balance::create(1).unwrap();
+        let balance = Balance::create().unwrap();
         balance
             .file
             .write_all_at(&7_u64.to_ne_bytes(), at(0))

@@ -112,7 +112,8 @@ impl Board {
             pid: std::process::id(),
             uptime_s: now.as_secs(),
             slots: table
-                .slots()
+                .shown()
+                .into_iter()
                 .map(|(member, grip)| view(member, grip, now))
                 .collect(),
             shard_map: table.roster.map().clone(),
@@ -121,7 +122,8 @@ impl Board {
     }
 
     /// Says whether each gateway slot has answered a probe through its real
-    /// pipeline lately.
+    /// pipeline lately. A gateway that was added since the start counts once it has
+    /// answered for the first time, or was parked; one that is scaled away does not.
     ///
     /// # Errors
     ///
@@ -131,7 +133,7 @@ impl Board {
         let table = self.house.table.lock();
         let late: Vec<_> = table
             .slots()
-            .filter(|(member, _)| member.slot.role == Role::Gateway)
+            .filter(|(member, _)| member.slot.role == Role::Gateway && member.counts())
             .filter_map(|(member, grip)| self.not_ready(member, grip, now))
             .collect();
         if late.is_empty() { Ok(()) } else { Err(late) }
@@ -221,7 +223,7 @@ impl fmt::Display for NotReady {
 const PATIENCE: Duration = Duration::from_secs(1);
 
 fn view(member: &Member, grip: &Grip, now: Duration) -> SlotView {
-    let Member { slot, place } = member;
+    let Member { slot, place, .. } = member;
     let occupant = place.occupant();
     let link = grip.link.as_ref().filter(|link| link.is_up());
     SlotView {
@@ -245,7 +247,7 @@ fn view(member: &Member, grip: &Grip, now: Duration) -> SlotView {
 fn worst_probe(table: &Table, now: Duration) -> Option<u64> {
     table
         .slots()
-        .filter(|(member, _)| member.slot.role == Role::Gateway)
+        .filter(|(member, _)| member.slot.role == Role::Gateway && member.counts())
         .map(|(_, grip)| {
             grip.answer
                 .map(|answer| millis(now.saturating_sub(answer.at)))

@@ -23,7 +23,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use conduit_actor::{Actor, AskError, Failure, Reply, Seat, Tree};
-use conduit_link::{Answer, Delivery, DownReason, Hello, Incoming, Link, Receiver, Refusal, Role};
+use conduit_link::{
+    Answer, Answerer, Delivery, DownReason, Hello, Incoming, Link, Message as Body, Operation,
+    Receiver, Refusal, Role,
+};
 use tokio::sync::oneshot;
 use tracing::debug;
 use uuid::Uuid;
@@ -60,6 +63,19 @@ pub(crate) enum Message {
         role: Role,
         grace: Duration,
         reply: Reply<()>,
+    },
+    /// Want so many processes of a kind. One for each operation that scales, see
+    /// [`OPERATIONS`](crate::operations::OPERATIONS).
+    Scale {
+        role: Role,
+        count: u16,
+        reply: Reply<()>,
+    },
+    /// An operator asks. One for each operation, of which
+    /// [`OPERATIONS`](crate::operations::OPERATIONS) are let in.
+    Asked {
+        operation: Operation,
+        answerer: Answerer,
     },
     /// Empty all slots at once. Never in the mailbox, see [`kill`].
     Kill,
@@ -116,10 +132,25 @@ pub(crate) fn receiver(children: Seat<Message>) -> Receiver {
             },
             Delivery::Down(reason) => Message::Unlinked { link, reason },
             Delivery::Event(incoming) => Message::Heard { link, incoming },
-            Delivery::Call(_, answerer) => {
-                answerer.answer(Answer::Refused(Refusal::Misplaced));
-                return;
-            }
+            Delivery::Call(incoming, answerer) => match incoming.message {
+                Body::Operation(operation) if link.slot().role == Role::Operator => {
+                    Message::Asked {
+                        operation,
+                        answerer,
+                    }
+                }
+                Body::ToSupervisor(_)
+                | Body::ToChild(_)
+                | Body::ToHub(_)
+                | Body::FromHub(_)
+                | Body::ToStore(_)
+                | Body::FromStore(_)
+                | Body::Operation(_)
+                | Body::Answer(_) => {
+                    answerer.answer(Answer::Refused(Refusal::Misplaced));
+                    return;
+                }
+            },
         };
         if children.cast(message).is_err() {
             debug!("nobody hears the control links now");

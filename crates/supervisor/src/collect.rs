@@ -25,6 +25,10 @@ fn slots(house: &House, telemetry: &Telemetry) {
     let now = house.now();
     let table = house.table.lock();
     for (member, grip) in table.slots() {
+        if member.has_left() {
+            telemetry.forget_slot(&member.slot.to_string());
+            continue;
+        }
         let asked = member.slot.role == Role::Gateway;
         let phase = member.place.phase();
         telemetry.slot(

@@ -1,6 +1,7 @@
 //! What the actors and tasks of the supervisor share.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -13,9 +14,11 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::operations::OPERATIONS;
 use crate::plan::Options;
 use crate::spawn::Launcher;
 use crate::table::Table;
+use crate::wishes::Wishes;
 use crate::{children, prober};
 
 /// Everything that outlives an actor.
@@ -40,6 +43,10 @@ pub(crate) struct House {
     pub(crate) end: CancellationToken,
     /// Bounds the scrapes at one time.
     pub(crate) scrapes: Semaphore,
+    /// Bounds the operations at one time.
+    pub(crate) operations: Arc<Semaphore>,
+    /// What operators wish for; held while it is written.
+    pub(crate) wishes: tokio::sync::Mutex<Wishes>,
     pub(crate) endpoint: SocketAddr,
     pub(crate) build: String,
     pub(crate) born: Instant,
@@ -49,6 +56,7 @@ pub(crate) struct House {
 /// What a house is built of.
 pub(crate) struct Parts {
     pub(crate) table: Table,
+    pub(crate) wishes: Wishes,
     pub(crate) launcher: Launcher,
     pub(crate) links: Links,
     pub(crate) telemetry: Telemetry,
@@ -62,6 +70,7 @@ impl House {
     pub(crate) fn new(parts: Parts) -> Self {
         let Parts {
             table,
+            wishes,
             launcher,
             links,
             telemetry,
@@ -82,6 +91,8 @@ impl House {
             tasks: TaskTracker::new(),
             end: CancellationToken::new(),
             scrapes: Semaphore::new(SCRAPES),
+            operations: Arc::new(Semaphore::new(OPERATIONS)),
+            wishes: tokio::sync::Mutex::new(wishes),
             endpoint,
             build,
             born: Instant::now(),

@@ -13,10 +13,15 @@
 //! are in the pure files `place` and `roster`. `prober` asks each gateway every
 //! second whether its real pipeline answers.
 //!
+//! How many gateways and hubs there are changes while the tree runs: an operator asks over
+//! the socket that the children use (`operations`), what he wishes is kept in
+//! `scale.json` (`wishes`), and the roster grows and shrinks. A surplus slot drains and
+//! leaves no trace; a surplus hub leaves the shard map first.
+//!
 //! # Bounds
 //!
 //! One process and one task for each slot; one open probe for each gateway; four
-//! scrapes at a time. A stop takes the graces of the three kinds, and after each
+//! scrapes and 16 operations at a time; [`MOST_GATEWAYS`] and [`MOST_HUBS`]. A stop takes the graces of the three kinds, and after each
 //! [`Options::kill_after`] at most.
 //!
 //! Not here: signals (the caller turns them into [`Supervisor::stop`] and
@@ -31,6 +36,7 @@ mod claim;
 mod collect;
 mod error;
 mod house;
+mod operations;
 mod orphans;
 mod plan;
 mod prober;
@@ -38,12 +44,13 @@ mod spawn;
 mod supervisor;
 mod table;
 mod tree_phase;
+mod wishes;
 
 pub use self::bind::bind;
 pub use self::board::{Board, NotReady, ProbeView, SlotView, Status};
 pub use self::claim::Claim;
 pub use self::error::Error;
 pub use self::orphans::Mark;
-pub use self::plan::{Options, Plan};
+pub use self::plan::{Configured, MOST_GATEWAYS, MOST_HUBS, Options, Plan};
 pub use self::supervisor::{Killer, Supervisor};
 pub use self::tree_phase::TreePhase;

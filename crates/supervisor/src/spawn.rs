@@ -56,7 +56,7 @@ impl Launcher {
             args: plan.child_args.clone(),
             settings: Arc::from(plan.settings_json.as_slice()),
             door: Mutex::new(Some(listener)),
-            balance: Balance::create(plan.gateways)?,
+            balance: Balance::create()?,
         })
     }
 
@@ -70,7 +70,7 @@ impl Launcher {
         let mut command = Command::new("/proc/self/exe");
         command
             .arg0(&self.name)
-            .arg(slot.role.as_str())
+            .arg(CHILD)
             .arg("--slot")
             .arg(slot.to_string())
             .arg("--life")
@@ -177,6 +177,9 @@ impl Launched {
 }
 
 // === Behind the child ===
+
+/// The command by which a child is started; its slot says what it is to be.
+const CHILD: &str = "child";
 
 impl Launcher {
     fn listener(&self) -> io::Result<OwnedFd> {

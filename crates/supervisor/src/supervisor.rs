@@ -17,6 +17,7 @@ use crate::house::{House, Parts};
 use crate::plan::Plan;
 use crate::spawn::Launcher;
 use crate::table::Table;
+use crate::wishes::Wishes;
 use crate::{children, collect, prober};
 
 /// The running tree of processes.
@@ -62,8 +63,10 @@ impl Supervisor {
         let build = conduit_link::build_id().map_err(unprepared("the build id"))?;
         let endpoint = listener.local_addr().map_err(unprepared("the socket"))?;
         let links = Links::start(link_options(&plan, build.clone()))?;
+        let wishes = Wishes::load(&plan);
         let house = Arc::new(House::new(Parts {
-            table: Table::new(&plan),
+            table: Table::new(slots(&wishes), &plan.options),
+            wishes,
             launcher: Launcher::new(&plan, listener).map_err(unprepared("the balance"))?,
             links,
             telemetry,
@@ -196,13 +199,16 @@ fn link_options(plan: &Plan, build: String) -> conduit_link::Options {
     }
 }
 
+/// Returns every slot, in the order of their start.
+fn slots(wishes: &Wishes) -> Vec<Slot> {
+    let row = |role| (0..wishes.count(role)).map(move |index| Slot { role, index });
+    children::ORDER.into_iter().flat_map(row).collect()
+}
+
 /// Empties the slots of a kind, and waits until they are empty.
 async fn drain(house: &Arc<House>, role: Role) {
     let options = &house.options;
-    let grace = match role {
-        Role::Gateway => options.drain_grace,
-        Role::Hub | Role::Store | Role::Supervisor | Role::Operator => options.inner_grace,
-    };
+    let grace = options.grace(role);
     info!(role = role.as_str(), ?grace, "draining");
     children::tell(house, |reply| children::Message::Drain {
         role,

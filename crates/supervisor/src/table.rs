@@ -4,14 +4,18 @@
 //! them fails, so what is known of them has to go on too. The actor changes it,
 //! [`Board`](crate::Board) and the prober read it.
 
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
 use std::time::Duration;
 
-use conduit_link::{Link, Role};
+use conduit_link::{Link, Role, Roll, Slot};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::children::{Member, Roster};
-use crate::plan::Plan;
+use crate::children::{Member, ORDER, Roster};
+use crate::plan::Options;
 use crate::tree_phase::{Serving, Signs};
 
 /// Every slot with what reaches its process.
@@ -21,6 +25,8 @@ pub(crate) struct Table {
     pub(crate) roster: Roster,
     /// What reaches the process of each slot, in the order of the roster.
     grips: Vec<Grip>,
+    /// The gateways that were reaped last, the newest at the end.
+    reaped: VecDeque<Uuid>,
     /// Whether we are asked to end.
     pub(crate) stopping: bool,
 }
@@ -32,6 +38,8 @@ pub(crate) struct Grip {
     pub(crate) kill: CancellationToken,
     /// Its control link, once it has said hello.
     pub(crate) link: Option<Link>,
+    /// Whether it was sent a shard map.
+    pub(crate) told: bool,
     /// Its last answer to a probe.
     pub(crate) answer: Option<ProbeAnswer>,
 }
@@ -58,11 +66,11 @@ pub(crate) struct Target {
 
 impl Table {
     /// Makes a table of empty slots.
-    pub(crate) fn new(plan: &Plan) -> Self {
-        let slots = plan.slots();
+    pub(crate) fn new(slots: Vec<Slot>, options: &Options) -> Self {
         Self {
             grips: slots.iter().map(|_| Grip::default()).collect(),
-            roster: Roster::new(slots, &plan.options),
+            roster: Roster::new(slots, options),
+            reaped: VecDeque::new(),
             stopping: false,
         }
     }
@@ -72,7 +80,23 @@ impl Table {
         self.grips.get_mut(index)
     }
 
-    /// Returns every slot and what reaches its process.
+    /// Wants so many processes of a kind from now on.
+    pub(crate) fn scale(&mut self, role: Role, count: u16, now: Duration) {
+        self.roster.scale(role, count, now);
+        let slots = self.roster.members().len();
+        self.grips.resize_with(slots, Grip::default);
+    }
+
+    /// Returns every slot that is there and what reaches its process, kind after kind.
+    pub(crate) fn shown(&self) -> Vec<(&Member, &Grip)> {
+        let mut shown: Vec<_> = self.slots().collect();
+        shown.retain(|(member, _)| !member.has_left());
+        let kind = |role| ORDER.iter().position(|kind| *kind == role);
+        shown.sort_by_key(|(member, _)| (kind(member.slot.role), member.slot.index));
+        shown
+    }
+
+    /// Returns every slot, those that have left too, and what reaches its process.
     pub(crate) fn slots(&self) -> impl Iterator<Item = (&Member, &Grip)> {
         self.roster.members().iter().zip(&self.grips)
     }
@@ -100,6 +124,35 @@ impl Table {
         members
             .filter(|member| member.slot.role == role)
             .filter_map(|member| Some(member.place.occupant()?.life))
+            .collect()
+    }
+
+    /// Records that a gateway was reaped.
+    pub(crate) fn bury(&mut self, life: Uuid) {
+        if self.reaped.len() >= MOST_REAPED {
+            self.reaped.pop_front();
+        }
+        self.reaped.push_back(life);
+    }
+
+    /// Returns the newest map, and whom a hub has to wait for.
+    pub(crate) fn roll(&self) -> Roll {
+        let gateways = self.slots();
+        let told = gateways.filter(|(member, grip)| member.slot.role == Role::Gateway && grip.told);
+        Roll {
+            map: self.roster.map().clone(),
+            told: told
+                .filter_map(|(member, _)| Some(member.place.occupant()?.life))
+                .collect(),
+            reaped: self.reaped.iter().copied().collect(),
+        }
+    }
+
+    /// Returns the links to the processes of a kind, ready or not.
+    pub(crate) fn links(&self, role: Role) -> Vec<Link> {
+        self.slots()
+            .filter(|(member, _)| member.slot.role == role && member.place.occupant().is_some())
+            .filter_map(|(_, grip)| grip.link.clone())
             .collect()
     }
 
@@ -134,6 +187,9 @@ impl Table {
             && let Some(grip) = self.grips.get_mut(index)
         {
             grip.answer = Some(answer);
+            if let Some(member) = self.roster.member(index) {
+                member.join();
+            }
         }
     }
 
@@ -144,3 +200,8 @@ impl Table {
         }
     }
 }
+
+// === Behind the table ===
+
+/// How many gateways that were reaped are remembered.
+const MOST_REAPED: usize = 1024;

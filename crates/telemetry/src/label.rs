@@ -269,14 +269,30 @@ label! {
 }
 
 label! {
-    /// What became of a change that a gateway told the hub of.
+    /// What became of a change that a server of a gateway has published.
     ChangeOutcome {
         /// Every gateway that listens has noted it.
         Told => "told",
-        /// Some gateway did not answer in time: what it listens to ends with its link.
-        Missed => "missed",
-        /// The hub did not take it, and is to be told again.
+        /// Nobody listens, and the gateway knew that.
+        Unheard => "unheard",
+        /// The same change waited to be told already.
+        Coalesced => "coalesced",
+        /// Not everybody who listens has noted it: it is published again.
         Retried => "retried",
+        /// As many changes as may be wait to be told, and nobody waits for this one.
+        Dropped => "dropped",
+    }
+}
+
+label! {
+    /// What became of a change at one stream.
+    StreamChange {
+        /// It was handed to the stream's connection.
+        Delivered => "delivered",
+        /// The same change waited for the client to read already.
+        Coalesced => "coalesced",
+        /// It was lost. Changes never are.
+        Dropped => "dropped",
     }
 }
 

@@ -47,8 +47,8 @@ pub use self::exposition::exposition;
 pub use self::gauge::{Gauge, Held};
 pub use self::label::{
     BadState, CancelledBy, ChangeOutcome, Direction, Era, ExitCause, LostKind, MailOutcome,
-    Outcome, Pool, RefusedReason, StoreOperation, StoreOutcome, StreamKind, TakeoverOutcome,
-    TaskState,
+    Outcome, Pool, RefusedReason, StoreOperation, StoreOutcome, StreamChange, StreamKind,
+    TakeoverOutcome, TaskState,
 };
 pub use self::logging::{LogFormat, init_logging};
 pub use self::metric::{Kind, Metric, Unit, table};
@@ -57,7 +57,7 @@ pub use self::server_metrics::{
 };
 pub use self::sink::QUEUE;
 pub use self::snapshot::MAX_SNAPSHOT;
-pub use self::telemetry::{LinkSample, SlotSample, Telemetry};
+pub use self::telemetry::{LinkSample, Propagation, SlotSample, Telemetry};
 
 /// Why telemetry could not do what it was asked.
 #[derive(Debug, thiserror::Error)]

@@ -164,8 +164,12 @@ metrics! {
         "Legacy sessions that the gateway has a view of.";
     TOPICS = Gauge(Things) "conduit_topics_registered" [],
         "Topics that the gateway's clients listen to.";
+    STREAM_CHANGES = Counter(Things) "conduit_stream_changes_total" ["outcome"],
+        "Changes for streams, one for each stream, by what became of them.";
+    PROPAGATION_SECONDS = Histogram(Seconds) "conduit_change_propagation_seconds" ["peer"],
+        "Time from a change that was published to its message handed to a stream's connection, by the shard that told of it.";
     CHANGES_PUBLISHED = Counter(Things) "conduit_changes_published_total" ["outcome"],
-        "Changes that the gateway told the hub of, by what became of that.";
+        "Changes that the servers of the gateway published, by what became of them.";
     STORE_OPERATIONS = Counter(Things) "conduit_store_operations_total" ["operation", "outcome"],
         "Operations that the store answered, by what it answered.";
     STORE_OPERATION_SECONDS = Histogram(Seconds) "conduit_store_operation_duration_seconds" ["operation"],
@@ -188,8 +192,16 @@ metrics! {
         "Mail between gateways, one for each recipient, by what became of it.";
     HUB_CHANGES = Counter(Things) "conduit_hub_changes_total" ["outcome"],
         "Changes of topics, one for each gateway that was told, by what became of it.";
+    HUB_PUBLISHED = Counter(Things) "conduit_hub_published_total" [],
+        "Changes that gateways published at the shard, those that were sent again included.";
     HUB_TOPICS = Gauge(Things) "conduit_hub_topics" [],
+        "Topics that some gateway has registered.";
+    HUB_REGISTRATIONS = Gauge(Things) "conduit_hub_registrations" [],
         "Topics that gateways have registered, one for each gateway.";
+    HUB_REFUSED = Counter(Things) "conduit_hub_registrations_refused_total" [],
+        "Registrations that were refused because there were as many as may be.";
+    HUB_RESYNCS = Counter(Things) "conduit_hub_resyncs_total" [],
+        "Times that a gateway had registered everything by a new map or on a new link.";
     RESTARTS = Counter(Things) "conduit_restarts_total" ["slot"],
         "Child processes that ended and were started again.";
     CHILD_EXITS = Counter(Things) "conduit_child_exits_total" ["slot", "cause"],

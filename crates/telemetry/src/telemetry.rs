@@ -14,7 +14,7 @@ use std::time::Duration;
 use conduit_actor::{Seat, Tree};
 use conduit_link::{Delivery, Link};
 use parking_lot::{Mutex, RwLock};
-use prometheus::IntGauge;
+use prometheus::{Histogram, IntCounter, IntGauge};
 use tokio::sync::Semaphore;
 use tracing::{Level, enabled};
 
@@ -26,7 +26,7 @@ use crate::gauge::Gauge;
 use crate::instruments::{Instruments, raise_to};
 use crate::label::{
     BadState, ChangeOutcome, LostKind, MailOutcome, OTHER, Pool, RefusedReason, StoreOperation,
-    StoreOutcome, StreamKind, TakeoverOutcome, TaskState,
+    StoreOutcome, StreamChange, StreamKind, TakeoverOutcome, TaskState,
 };
 use crate::server_metrics::{SERVERS, ServerMetrics, TOOLS};
 use crate::sink::{self, QUEUE};
@@ -156,13 +156,21 @@ impl Telemetry {
         &self.shared.hot.topics
     }
 
-    /// Counts a change that a gateway told the hub of.
+    /// Counts a change that a server of a gateway has published.
     pub fn change_published(&self, outcome: ChangeOutcome) {
-        self.shared
-            .instruments
-            .changes_published
-            .with_label_values(&[outcome.as_str()])
-            .inc();
+        count(&self.shared.hot.changes, outcome as usize, 1);
+    }
+
+    /// Counts changes at streams, one for each stream.
+    pub fn stream_changes(&self, outcome: StreamChange, changes: usize) {
+        count(&self.shared.hot.stream_changes, outcome as usize, changes);
+    }
+
+    /// Returns what times the changes that a shard told of.
+    #[must_use]
+    pub fn propagation(&self, shard: &str) -> Propagation {
+        let seconds = &self.shared.instruments.propagation_seconds;
+        Propagation(seconds.with_label_values(&[shard]))
     }
 
     /// Returns the level of callbacks that a pool runs.
@@ -258,20 +266,47 @@ impl Telemetry {
             .inc();
     }
 
-    /// Counts the news of a change at one gateway.
-    pub fn change_told(&self, outcome: MailOutcome) {
-        self.shared
-            .instruments
-            .hub_changes
-            .with_label_values(&[outcome.as_str()])
-            .inc();
+    /// Counts changes that a gateway was told of by a hub.
+    pub fn changes_told(&self, outcome: MailOutcome, changes: usize) {
+        count(&self.shared.hot.hub_changes, outcome as usize, changes);
+    }
+
+    /// Counts changes that a gateway has published at a hub.
+    pub fn hub_published(&self, changes: usize) {
+        let published = &self.shared.instruments.hub_published;
+        published.inc_by(changes as u64);
+    }
+
+    /// Returns how many changes were published at a hub, and how many of those gateways
+    /// have noted.
+    #[must_use]
+    pub fn hub_counts(&self) -> (u64, u64) {
+        let noted = self.shared.hot.hub_changes.get(MailOutcome::Taken as usize);
+        let noted = noted.map_or(0, IntCounter::get);
+        (self.shared.instruments.hub_published.get(), noted)
+    }
+
+    /// Returns the level of topics that some gateway has registered at a hub.
+    #[must_use]
+    pub fn hub_topics(&self) -> &Gauge {
+        &self.shared.hot.hub_topics
     }
 
     /// Returns the level of topics that gateways have registered at a hub, one for each
     /// gateway.
     #[must_use]
-    pub fn hub_topics(&self) -> &Gauge {
-        &self.shared.hot.hub_topics
+    pub fn hub_registrations(&self) -> &Gauge {
+        &self.shared.hot.hub_registrations
+    }
+
+    /// Counts a registration that a hub has refused because it is full.
+    pub fn hub_registration_refused(&self) {
+        self.shared.instruments.hub_refused.inc();
+    }
+
+    /// Counts a gateway that has registered everything, anew.
+    pub fn hub_resynced(&self) {
+        self.shared.instruments.hub_resyncs.inc();
     }
 
     /// Hands an event to the sink, or drops it and counts that; never waits.
@@ -431,6 +466,23 @@ struct Shared {
     sink: Seat<sink::Message>,
     /// One permit for each event that may wait for the sink.
     room: Arc<Semaphore>,
+}
+
+/// Times changes from their publish to a stream's connection; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Propagation(Histogram);
+
+impl Propagation {
+    /// Times one.
+    pub fn observe(&self, took: Duration) {
+        self.0.observe(took.as_secs_f64());
+    }
+}
+
+fn count(counters: &[IntCounter], outcome: usize, times: usize) {
+    if let Some(counter) = counters.get(outcome) {
+        counter.inc_by(times as u64);
+    }
 }
 
 fn set(gauge: &IntGauge, level: usize) {

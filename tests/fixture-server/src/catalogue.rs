@@ -5,6 +5,7 @@ use conduit::serde_json::value::RawValue;
 use conduit::serde_json::{self, Value};
 use conduit::{Context, Tool, ToolAnnotations, ToolBuilder, ToolName, raw_tool};
 
+use crate::changing::touch;
 use crate::plain::echo;
 
 const CATALOGUE: &str = include_str!("../data/tools100.json");
@@ -35,7 +36,7 @@ struct Hints {
     open_world_hint: Option<bool>,
 }
 
-/// Makes the tools: `echo` works, the others say that they did.
+/// Makes the tools: `echo` and `touch` work, the others say that they did.
 #[expect(clippy::expect_used, reason = "the file is part of the program")]
 pub(crate) fn tools() -> impl Iterator<Item = ToolBuilder> {
     let listed: Vec<Listed> = serde_json::from_str(CATALOGUE).expect("a list of tools");
@@ -43,6 +44,9 @@ pub(crate) fn tools() -> impl Iterator<Item = ToolBuilder> {
         let definition = define(listed).expect("a tool");
         if definition.name.as_str() == "echo" {
             return raw_tool(definition, echo).inline();
+        }
+        if definition.name.as_str() == "touch" {
+            return raw_tool(definition, touch);
         }
         let name = definition.name.clone();
         raw_tool(definition, move |_: Value, _: Context| {

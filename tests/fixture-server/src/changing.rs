@@ -7,7 +7,7 @@ use conduit::{Context, Edit, Editor, NoArguments, ToolBuilder, ToolError, resour
 #[derive(Deserialize, JsonSchema)]
 #[serde(crate = "conduit::serde")]
 #[schemars(crate = "conduit::schemars")]
-struct Touch {
+pub(crate) struct Touch {
     /// The resource that has changed.
     uri: String,
 }
@@ -72,7 +72,7 @@ pub(crate) fn tools(editor: Editor) -> [ToolBuilder; 3] {
     ]
 }
 
-async fn touch(arguments: Touch, context: Context) -> &'static str {
+pub(crate) async fn touch(arguments: Touch, context: Context) -> &'static str {
     context.changes().resource_updated(arguments.uri).await;
     "told"
 }

@@ -2,7 +2,7 @@
 //!
 //! It lists the 100 tools of the benchmarks first, and after them tools that do
 //! what a test needs done: wait, block, panic, fail, tell what they know, ask, become
-//! tasks, change the server. Its resources and prompts do the same.
+//! tasks, change the server, publish. Its resources and prompts do the same.
 
 mod asking;
 mod catalogue;
@@ -14,6 +14,7 @@ mod misbehaving;
 mod patient;
 mod plain;
 mod prompts;
+mod publishing;
 mod record;
 mod resources;
 mod slow;
@@ -38,6 +39,7 @@ fn server() -> ToolboxBuilder {
         .tools(patient::tools())
         .tools(misbehaving::tools())
         .tools(changing::tools(editor))
+        .tools(publishing::tools())
         .tools(asking::tools())
         .tools(durable::tools())
         .tools(interviews::tools())

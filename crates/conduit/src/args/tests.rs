@@ -117,29 +117,27 @@ fn the_file_is_no_setting() {
     assert!(sources.flags.is_empty());
 }
 
+fn child(slot: &str, parent: &str) -> Result<Args, clap::Error> {
+    let (slot, parent) = (format!("--slot={slot}"), format!("--parent={parent}"));
+    let life = format!("--life={LIFE}");
+    read(&[
+        "conduit",
+        "child",
+        &slot,
+        &life,
+        &parent,
+        "--run-dir=/run/here",
+    ])
+}
+
 #[test]
 fn a_child_learns_its_place() {
-    let args = read(&[
-        "conduit",
-        "gateway",
-        "--slot",
-        "gateway-1",
-        "--life",
-        LIFE,
-        "--parent",
-        "17",
-        "--run-dir",
-        "/run/here",
-    ])
-    .unwrap();
+    let args = child("gateway-1", "17").unwrap();
 
     assert_eq!(
         args.command,
-        Command::Gateway(Child {
-            slot: Slot {
-                role: Role::Gateway,
-                index: 1
-            },
+        Command::Child(Child {
+            slot: Slot::gateway(1),
             life: LIFE.parse().unwrap(),
             parent: 17,
             run_dir: "/run/here".into(),
@@ -148,42 +146,70 @@ fn a_child_learns_its_place() {
 }
 
 #[test]
-fn a_child_in_the_slot_of_another_role_is_refused() {
-    let outcome = read(&[
-        "conduit",
-        "gateway",
-        "--slot",
-        "hub-0",
-        "--life",
-        LIFE,
-        "--parent",
-        "17",
-        "--run-dir",
-        "/run/here",
-    ]);
-
-    assert_eq!(outcome.unwrap_err().kind(), ErrorKind::ValueValidation);
-}
-
-#[test]
-fn a_child_without_a_supervisor_is_refused() {
-    for parent in ["0", "-1", "x"] {
-        let parent = format!("--parent={parent}");
-        let arguments = ["conduit", "store", "--slot=store", "--run-dir=/run/here"];
-        let life = format!("--life={LIFE}");
-
-        let outcome = read(&[&arguments[..], &[&life, &parent]].concat());
+fn a_child_in_a_slot_of_nobody_s_is_refused() {
+    for slot in ["supervisor", "operator-0", "hub", "x-1"] {
+        let outcome = child(slot, "17");
 
         assert_eq!(outcome.unwrap_err().kind(), ErrorKind::ValueValidation);
     }
 }
 
 #[test]
-fn the_roles_of_children_are_not_in_the_help() {
+fn a_child_without_a_supervisor_is_refused() {
+    for parent in ["0", "-1", "x"] {
+        let outcome = child("store", parent);
+
+        assert_eq!(outcome.unwrap_err().kind(), ErrorKind::ValueValidation);
+    }
+}
+
+#[test]
+fn what_only_a_supervisor_starts_is_not_in_the_help() {
     let help = read(&["conduit", "--help"]).unwrap_err().to_string();
 
-    assert!(!help.contains("gateway"), "{help}");
+    assert!(!help.contains("child"), "{help}");
     assert!(help.contains("explain"), "{help}");
+}
+
+#[test]
+fn hubs_and_gateways_are_scaled() {
+    let args = read(&["conduit", "scale", "hub", "4"]).unwrap();
+
+    let expected = Scale {
+        kind: Kind::Hub,
+        count: 4,
+        no_wait: false,
+    };
+    assert_eq!(args.command, Command::Scale(expected));
+}
+
+#[test]
+fn counts_end_where_those_of_the_configuration_do() {
+    for (kind, counts) in [("hub", ["1", "64"]), ("gateway", ["0", "256"])] {
+        for count in counts {
+            read(&["conduit", "scale", kind, count]).unwrap();
+        }
+    }
+    for (kind, count) in [
+        ("hub", "0"),
+        ("hub", "65"),
+        ("gateway", "257"),
+        ("gateway", "70000"),
+        ("gateway", "many"),
+    ] {
+        let outcome = read(&["conduit", "scale", kind, count]);
+
+        assert_eq!(outcome.unwrap_err().kind(), ErrorKind::ValueValidation);
+    }
+}
+
+#[test]
+fn nothing_else_is_scaled() {
+    for kind in ["store", "supervisor", "hubs"] {
+        let outcome = read(&["conduit", "scale", kind, "2"]);
+
+        assert_eq!(outcome.unwrap_err().kind(), ErrorKind::InvalidValue);
+    }
 }
 
 #[test]

@@ -4,7 +4,6 @@
 //! store as long as one runs, so then the store is asked.
 
 use std::path::Path;
-use std::process;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,7 +17,7 @@ use jiff::Timestamp;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::Error;
+use super::{Error, desk};
 use crate::args::Tasks;
 use crate::failure::Failure;
 use crate::role::{block_on, settings};
@@ -177,10 +176,8 @@ fn cancel(settings: &Settings, path: &Path, id: Uuid) -> Result<String, Failure>
 /// Asks the store that runs.
 async fn ask_to_cancel(settings: &Settings, id: Uuid) -> Result<Option<Cancelled>, Failure> {
     let build = conduit_link::build_id().map_err(Failure::of("cannot tell this build"))?;
-    // Two commands at a time have two process ids, which end in the same digits seldom.
-    let slot = Slot::operator(u16::try_from(process::id() % 1_000).unwrap_or(0));
-    let run_dir = settings.state.dir.join("run");
-    let options = Options::new(run_dir, slot, Uuid::new_v4(), build);
+    let (run_dir, life) = (settings.state.dir.join("run"), Uuid::new_v4());
+    let options = Options::new(run_dir, desk::slot(life), life, build);
     let links = Links::start(options).map_err(Failure::coded("cannot reach the store"))?;
     let store = links.connect(Slot::STORE, Arc::new(|_link, _delivery| {}));
     let question = TaskQuestion::Cancel { id, asker: None };

@@ -11,8 +11,9 @@ use std::time::Duration;
 
 use conduit_config::Settings;
 use conduit_errors::Coded;
+use conduit_hub::Window;
 use conduit_link::{
-    Answer, Answerer, Delivery, Lane, Link, Links, Message, Options, Receiver, Refusal, Role,
+    Answer, Answerer, Delivery, Lane, Link, Links, Message, Options, Receiver, Refusal, Role, Roll,
     ShardMap, Slot, ToChild, ToSupervisor,
 };
 use conduit_supervisor::Mark;
@@ -43,6 +44,10 @@ pub(crate) struct House {
     orders: mpsc::Receiver<Order>,
     /// Which gateways may be running, once the supervisor has said so.
     gateways: watch::Receiver<Option<Vec<Uuid>>>,
+    /// Whom a hub has to wait for, once the supervisor has said so.
+    rolls: watch::Receiver<Option<Roll>>,
+    /// Shows the shard of a hub.
+    window: Arc<OnceLock<Window>>,
     parent: Parent,
     /// Says that this process lives, to whoever comes after its supervisor.
     _mark: Option<Mark>,
@@ -143,12 +148,16 @@ impl House {
         telemetry.watch_links(&links);
         let (send, orders) = mpsc::channel(ORDERS);
         let (lives, gateways) = watch::channel(None);
+        let (roll, rolls) = watch::channel(None);
+        let window = Arc::new(OnceLock::new());
         let ready = Arc::new(OnceLock::new());
         let ear = Ear {
             telemetry: telemetry.clone(),
             ready: Arc::clone(&ready),
             orders: send,
             lives,
+            roll,
+            window: Arc::clone(&window),
         };
         let control = links.connect(Slot::SUPERVISOR, ear.receiver());
         Ok(Self {
@@ -159,6 +168,8 @@ impl House {
             ready,
             orders,
             gateways,
+            rolls,
+            window,
             parent,
             _mark: mark,
             terminate,
@@ -169,6 +180,18 @@ impl House {
     /// Returns which gateways may be running, as it changes.
     pub(crate) fn gateways(&self) -> watch::Receiver<Option<Vec<Uuid>>> {
         self.gateways.clone()
+    }
+
+    /// Returns whom a hub has to wait for, as it changes.
+    pub(crate) fn rolls(&self) -> watch::Receiver<Option<Roll>> {
+        self.rolls.clone()
+    }
+
+    /// Lets operators see a shard.
+    pub(crate) fn show_shard(&self, window: Window) {
+        if self.window.set(window).is_err() {
+            debug!("a process has one shard at most");
+        }
     }
 
     /// Returns what tells the supervisor that this child is ready.
@@ -259,6 +282,8 @@ struct Ear {
     ready: Arc<OnceLock<Vec<SocketAddr>>>,
     orders: mpsc::Sender<Order>,
     lives: watch::Sender<Option<Vec<Uuid>>>,
+    roll: watch::Sender<Option<Roll>>,
+    window: Arc<OnceLock<Window>>,
 }
 
 impl Ear {
@@ -272,24 +297,31 @@ impl Ear {
     }
 
     fn hear(&self, message: Message) {
-        if let Message::ToChild(ToChild::Gateways { lives }) = message {
-            self.lives.send_replace(Some(lives));
-            return;
-        }
-        match order_of(message) {
+        match asked(message) {
             Some(Asked::Order(order)) => self.order(order),
-            Some(Asked::Scrape | Asked::Probe) | None => debug!("not an event"),
+            Some(Asked::Gateways(lives)) => drop(self.lives.send_replace(Some(lives))),
+            Some(Asked::Roll(roll)) => drop(self.roll.send_replace(Some(roll))),
+            Some(Asked::Scrape | Asked::Probe | Asked::ShowShard) | None => {
+                debug!("not an event");
+            }
         }
     }
 
     fn take(&self, message: Message, answerer: Answerer) {
-        match order_of(message) {
+        match asked(message) {
+            Some(Asked::ShowShard) => {
+                let view = self.window.get().and_then(Window::view);
+                let refused = Answer::Refused(Refusal::NotNow);
+                answerer.answer(view.map_or(refused, Answer::Shard));
+            }
             Some(Asked::Scrape) => {
                 let metrics = ByteBuf::from(self.telemetry.encode());
                 answerer.answer(Answer::Metrics(metrics));
             }
             Some(Asked::Probe) => self.order(Order::Probe(answerer)),
-            Some(Asked::Order(_)) | None => answerer.answer(Answer::Refused(Refusal::Misplaced)),
+            Some(Asked::Order(_) | Asked::Gateways(_) | Asked::Roll(_)) | None => {
+                answerer.answer(Answer::Refused(Refusal::Misplaced));
+            }
         }
     }
 
@@ -303,11 +335,14 @@ impl Ear {
 /// What a message of the supervisor asks for.
 enum Asked {
     Order(Order),
+    Gateways(Vec<Uuid>),
+    Roll(Roll),
     Scrape,
     Probe,
+    ShowShard,
 }
 
-fn order_of(message: Message) -> Option<Asked> {
+fn asked(message: Message) -> Option<Asked> {
     let Message::ToChild(message) = message else {
         debug!(?message, "not for a child");
         return None;
@@ -319,7 +354,9 @@ fn order_of(message: Message) -> Option<Asked> {
         ToChild::ShardMap(map) => Some(Asked::Order(Order::ShardMap(map))),
         ToChild::Scrape => Some(Asked::Scrape),
         ToChild::Probe => Some(Asked::Probe),
-        ToChild::Gateways { .. } | ToChild::Roll(_) | ToChild::ShowShard => None,
+        ToChild::ShowShard => Some(Asked::ShowShard),
+        ToChild::Gateways { lives } => Some(Asked::Gateways(lives)),
+        ToChild::Roll(roll) => Some(Asked::Roll(roll)),
     }
 }
 

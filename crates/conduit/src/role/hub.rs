@@ -1,19 +1,19 @@
 //! A shard of the hub.
 
-use super::{child, settings};
+use super::child;
 use crate::args::Child;
 use crate::failure::Failure;
 
 pub(crate) fn run(child: &Child) -> Result<(), Failure> {
     child::run_inner(child, |house, stop, ready| {
-        let options = conduit_hub::Options {
-            gateways: settings::gateways(&house.settings).into(),
-            ..conduit_hub::Options::default()
-        };
+        let window = conduit_hub::Window::default();
+        house.show_shard(window.clone());
         conduit_hub::run(
-            options,
+            conduit_hub::Options::default(),
             house.links.clone(),
             house.telemetry.clone(),
+            house.rolls(),
+            window,
             stop,
             ready,
         )

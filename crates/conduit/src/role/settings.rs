@@ -60,7 +60,19 @@ pub(crate) fn gateway(settings: &Settings, index: u16) -> conduit_runtime::Optio
         input_rounds: u32::try_from(settings.input.max_rounds.get()).unwrap_or(u32::MAX),
         bridge_input: settings.legacy.bridge_input,
         bridge_patience: settings.input.bridge_timeout_ms.duration(),
+        streams: streams(settings),
         tasks: tasks(settings),
+    }
+}
+
+fn streams(settings: &Settings) -> conduit_runtime::StreamOptions {
+    let subscriptions = &settings.subscriptions;
+    let age = subscriptions.max_age_ms.duration();
+    conduit_runtime::StreamOptions {
+        most: subscriptions.max_streams.get(),
+        per_owner: subscriptions.max_streams_per_owner.get(),
+        topics: subscriptions.max_topics_per_stream.get(),
+        age: (!age.is_zero()).then_some(age),
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use conduit_config::{Settings, Sources};
 use conduit_http::{Admin, turn_away_all};
-use conduit_supervisor::{Board, Claim, Plan, Supervisor, bind};
+use conduit_supervisor::{Board, Claim, Configured, MOST_GATEWAYS, Plan, Supervisor, bind};
 use conduit_telemetry::Telemetry;
 use rustix::process::{Resource, getrlimit, setrlimit};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -107,8 +107,11 @@ async fn supervise(
     };
     let (endpoint, admin_address) = (address(&listener)?, address(&admin)?);
     let plan = Plan {
-        gateways: settings::gateways(&settings),
-        hubs: settings.hub.count.get(),
+        gateways: Configured {
+            setting: settings.gateway.count,
+            count: settings::gateways(&settings).min(MOST_GATEWAYS),
+        },
+        hubs: Configured::exactly(settings.hub.count.get()),
         state_dir: settings.state.dir.clone(),
         settings_json: serde_json::to_vec(&settings)
             .map_err(Failure::of("cannot hand the settings on"))?,
@@ -119,6 +122,11 @@ async fn supervise(
     let spare = listener
         .try_clone()
         .map_err(Failure::of("cannot keep the listening socket"))?;
+    let admin_file = settings.state.dir.join(command::ADMIN);
+    // Commands cannot look at the tree without it; it serves all the same.
+    if let Err(error) = std::fs::write(&admin_file, format!("{admin_address}\n")) {
+        warn!(path = %admin_file.display(), %error, "cannot say where the admin port is");
+    }
     let supervisor = Supervisor::launch(plan, claim, listener, telemetry).await?;
     let pages = Arc::new(BoardPages(supervisor.board()));
     let admin = Admin::start(admin, pages).map_err(Failure::of("cannot serve the admin port"))?;

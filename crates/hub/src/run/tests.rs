@@ -3,8 +3,8 @@ mod changes;
 use std::pin::pin;
 
 use conduit_link::{
-    CallError, FromHub, Lane, Mail, Options as LinkOptions, Recipients, Replay, Slot, Subject,
-    ToChild, Topic,
+    CallError, Change, FromHub, Lane, Mail, Options as LinkOptions, Recipients, Replay, ShardMap,
+    Subject, ToChild, Topic,
 };
 use parking_lot::Mutex;
 use tempfile::TempDir;
@@ -26,6 +26,8 @@ struct Hub {
     folder: TempDir,
     /// Stopped by nobody, so that the last answers are written.
     _links: Links,
+    rolls: watch::Sender<Option<Roll>>,
+    window: Window,
     stop: CancellationToken,
     telemetry: Telemetry,
     running: JoinSet<Result<(), Error>>,
@@ -36,6 +38,8 @@ struct Gateway {
     _links: Links,
     link: Link,
     changed: Arc<Mutex<Vec<Topic>>>,
+    /// What it was told of what others listen to.
+    interest: Arc<Mutex<Vec<FromHub>>>,
     held: mpsc::Receiver<Answerer>,
 }
 
@@ -47,24 +51,47 @@ enum Manner {
     Refuses,
     Holds,
     Replays,
+    /// Does not answer for what others listen to.
+    Deaf,
 }
 
-fn links(folder: &TempDir, slot: Slot) -> Links {
+fn links(folder: &TempDir, slot: Slot, life: Uuid) -> Links {
     let build = "build".to_owned();
-    let options = LinkOptions::new(folder.path().to_owned(), slot, Uuid::new_v4(), build);
+    let options = LinkOptions::new(folder.path().to_owned(), slot, life, build);
     Links::start(options).unwrap()
 }
 
+/// What the supervisor says of the map of this epoch.
+fn roll(epoch: u64, told: &[Uuid], reaped: &[Uuid]) -> Roll {
+    Roll {
+        map: ShardMap {
+            epoch,
+            shards: vec![0],
+        },
+        told: told.to_vec(),
+        reaped: reaped.to_vec(),
+    }
+}
+
+/// Starts a hub that has nobody to wait for.
 async fn hub(options: Options) -> Hub {
+    hub_that_awaits(options, &[]).await
+}
+
+async fn hub_that_awaits(options: Options, told: &[Uuid]) -> Hub {
+    let (rolls, rolled) = watch::channel(Some(roll(1, told, &[])));
+    let window = Window::default();
     let folder = tempfile::tempdir().unwrap();
     let (stop, telemetry) = (CancellationToken::new(), Telemetry::new("hub-0"));
     let (ready, is_ready) = oneshot::channel();
-    let links = links(&folder, Slot::hub(0));
+    let links = links(&folder, Slot::hub(0), Uuid::new_v4());
     let mut running = JoinSet::new();
     running.spawn(run(
         options,
         links.clone(),
         telemetry.clone(),
+        rolled,
+        window.clone(),
         stop.clone(),
         || {
             ready.send(()).unwrap();
@@ -74,6 +101,8 @@ async fn hub(options: Options) -> Hub {
     Hub {
         folder,
         _links: links,
+        rolls,
+        window,
         stop,
         telemetry,
         running,
@@ -82,17 +111,22 @@ async fn hub(options: Options) -> Hub {
 
 /// Starts a gateway that settles, and returns once it has.
 async fn gateway(folder: &TempDir, index: u16, manner: Manner) -> Gateway {
-    let gateway = unsettled(folder, index, manner).await;
-    assert!(matches!(gateway.settle().await, Answer::Settled { .. }));
+    gateway_in(folder, index, Uuid::new_v4(), manner).await
+}
+
+async fn gateway_in(folder: &TempDir, index: u16, life: Uuid, manner: Manner) -> Gateway {
+    let gateway = unsettled(folder, index, life, manner).await;
+    assert_eq!(gateway.settle().await, Answer::Done);
     gateway
 }
 
-/// Starts a gateway and returns once the hub knows it.
-async fn unsettled(folder: &TempDir, index: u16, manner: Manner) -> Gateway {
+/// Starts a gateway that follows the first map.
+async fn unsettled(folder: &TempDir, index: u16, life: Uuid, manner: Manner) -> Gateway {
     let (hold, held) = mpsc::channel(16);
     let changed: Arc<Mutex<Vec<Topic>>> = Arc::default();
-    let told = Arc::clone(&changed);
-    let links = links(folder, Slot::gateway(index));
+    let interest: Arc<Mutex<Vec<FromHub>>> = Arc::default();
+    let (told, heard) = (Arc::clone(&changed), Arc::clone(&interest));
+    let links = links(folder, Slot::gateway(index), life);
     let receiver: Receiver = Arc::new(move |_, delivery| {
         let Delivery::Call(incoming, answerer) = delivery else {
             return;
@@ -100,14 +134,27 @@ async fn unsettled(folder: &TempDir, index: u16, manner: Manner) -> Gateway {
         let Message::FromHub(message) = incoming.message else {
             panic!("the hub says {:?}", incoming.message);
         };
-        if let FromHub::Changed { topic } = message {
-            told.lock().push(topic);
-        }
+        let receipt = match message {
+            FromHub::Interest { .. } => {
+                heard.lock().push(message);
+                if !matches!(manner, Manner::Deaf) {
+                    return answerer.answer(Answer::Done);
+                }
+                Answer::Done
+            }
+            FromHub::Changed { changes } => {
+                told.lock()
+                    .extend(changes.into_iter().map(|change| change.topic));
+                Answer::Done
+            }
+            FromHub::Mail { .. } => Answer::Receipt {
+                taken: !matches!(manner, Manner::Ignores),
+            },
+        };
         match manner {
-            Manner::Takes => answerer.answer(Answer::Receipt { taken: true }),
-            Manner::Ignores => answerer.answer(Answer::Receipt { taken: false }),
+            Manner::Takes | Manner::Ignores => answerer.answer(receipt),
             Manner::Refuses => drop(answerer),
-            Manner::Holds => hold.try_send(answerer).unwrap(),
+            Manner::Holds | Manner::Deaf => hold.try_send(answerer).unwrap(),
             Manner::Replays => answerer.answer(Answer::Replay(Replay::End)),
         }
     });
@@ -116,10 +163,25 @@ async fn unsettled(folder: &TempDir, index: u16, manner: Manner) -> Gateway {
         _links: links,
         link,
         changed,
+        interest,
         held,
     };
-    assert_eq!(gateway.register(&[]).await, Answer::Done);
+    assert_eq!(gateway.enter(1).await, Answer::Done);
     gateway
+}
+
+impl Hub {
+    /// Waits until so many gateways are attached.
+    async fn until_gateways(&self, gateways: u64) {
+        let attached = || {
+            self.window
+                .view()
+                .is_some_and(|view| view.gateways == gateways)
+        };
+        while !attached() {
+            tokio::task::yield_now().await;
+        }
+    }
 }
 
 impl Gateway {
@@ -143,9 +205,13 @@ impl Gateway {
         self.link.call(Lane::Data, message, PATIENCE).await.unwrap()
     }
 
+    async fn enter(&self, epoch: u64) -> Answer {
+        self.ask(ToHub::Enter { epoch }).await
+    }
+
     async fn register(&self, topics: &[Topic]) -> Answer {
         let topics = topics.to_vec();
-        self.ask(ToHub::Register { topics }).await
+        self.ask(ToHub::Register { epoch: 1, topics }).await
     }
 
     async fn unregister(&self, topics: &[Topic]) -> Answer {
@@ -154,12 +220,24 @@ impl Gateway {
     }
 
     async fn settle(&self) -> Answer {
-        self.ask(ToHub::Settle).await
+        self.ask(ToHub::Settle { epoch: 1 }).await
     }
 
-    async fn publish(&self, topic: Topic, deadline: Duration) -> Result<Answer, CallError> {
-        let deadline_ms = u64::try_from(deadline.as_millis()).unwrap();
-        Ok(self.ask(ToHub::Publish { topic, deadline_ms }).await)
+    async fn publish(&self, topic: Topic, deadline: Duration) -> Answer {
+        self.publish_by(1, &[topic], deadline).await
+    }
+
+    async fn publish_by(&self, epoch: u64, topics: &[Topic], deadline: Duration) -> Answer {
+        let changes = topics.iter().map(|topic| Change {
+            topic: topic.clone(),
+            at_us: 7,
+        });
+        let question = ToHub::Publish {
+            epoch,
+            changes: changes.collect(),
+            deadline_ms: u64::try_from(deadline.as_millis()).unwrap(),
+        };
+        self.ask(question).await
     }
 
     fn changed(&self) -> Vec<Topic> {
@@ -181,6 +259,18 @@ fn resource(number: u32) -> Topic {
     }
 }
 
+/// Everybody who listens has noted it.
+fn told() -> Answer {
+    Answer::Told { left: Vec::new() }
+}
+
+/// These have to be published again.
+fn left(which: &[u32]) -> Answer {
+    Answer::Told {
+        left: which.to_vec(),
+    }
+}
+
 #[expect(
     clippy::unnecessary_wraps,
     reason = "it is compared with what a call returns"
@@ -195,29 +285,21 @@ fn receipts(received: u16, taken: u16, missing: u16) -> Result<Answer, CallError
 
 #[tokio::test]
 async fn mail_that_comes_with_the_first_link_reaches_gateways_that_connect_later() {
-    let hub = hub(Options {
-        gateways: 2,
-        gathering: PATIENCE,
-        ..Options::default()
-    })
-    .await;
+    let second = Uuid::new_v4();
+    let hub = hub_that_awaits(Options::default(), &[second]).await;
     let sender = gateway(&hub.folder, 0, Manner::Takes).await;
-    let mut mail = pin!(sender.mail(Recipients::Others, PATIENCE));
-    assert!(timeout(SOON, &mut mail).await.is_err(), "it waits");
 
-    let _late = gateway(&hub.folder, 1, Manner::Takes).await;
+    let (answer, _late) = tokio::join!(
+        sender.mail(Recipients::Others, PATIENCE),
+        gateway_in(&hub.folder, 1, second, Manner::Takes),
+    );
 
-    assert_eq!(mail.await, receipts(1, 1, 0));
+    assert_eq!(answer, receipts(1, 1, 0));
 }
 
 #[tokio::test]
 async fn a_gateway_that_does_not_come_holds_mail_up_for_a_while_only() {
-    let hub = hub(Options {
-        gateways: 2,
-        gathering: SOON,
-        ..Options::default()
-    })
-    .await;
+    let hub = hub_that_awaits(Options::default(), &[Uuid::new_v4()]).await;
     let sender = gateway(&hub.folder, 0, Manner::Takes).await;
 
     let answer = sender.mail(Recipients::Others, PATIENCE).await;
@@ -333,6 +415,7 @@ async fn the_successor_of_a_gateway_gets_its_mail() {
     let sender = gateway(&hub.folder, 0, Manner::Takes).await;
     let former = gateway(&hub.folder, 1, Manner::Ignores).await;
     former.link.close();
+    hub.until_gateways(1).await;
     let _successor = gateway(&hub.folder, 1, Manner::Takes).await;
 
     let answer = sender.mail(Recipients::Others, PATIENCE).await;
@@ -370,29 +453,6 @@ async fn what_is_no_mail_is_misplaced() {
     let answer = sender.link.call(Lane::Data, probe, PATIENCE).await;
 
     assert_eq!(answer, Ok(Answer::Refused(Refusal::Misplaced)));
-}
-
-#[tokio::test]
-async fn gateways_stay_attached_and_registered_when_the_shard_is_restarted() {
-    let folder = tempfile::tempdir().unwrap();
-    let hub_links = links(&folder, Slot::hub(0));
-    let telemetry = Telemetry::new("hub-0");
-    let (tree, _shard) = start(&Options::default(), &hub_links, &telemetry)
-        .await
-        .unwrap();
-    let sender = gateway(&folder, 0, Manner::Takes).await;
-    let _taking = gateway(&folder, 1, Manner::Takes).await;
-    sender.register(&[tools()]).await;
-
-    tree.kill("shard");
-    let restarted = || tree.view().iter().any(|child| child.restarts == 1);
-    while !restarted() {
-        tokio::task::yield_now().await;
-    }
-
-    let answer = sender.mail(Recipients::Others, PATIENCE).await;
-    assert_eq!(answer, receipts(1, 1, 0));
-    assert_eq!(sender.publish(tools(), PATIENCE).await, receipts(1, 1, 0));
 }
 
 #[tokio::test]

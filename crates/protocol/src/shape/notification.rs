@@ -74,15 +74,7 @@ pub fn acknowledged(subscription: &RequestId, honoured: &Filter) -> Bytes {
 /// Source: M-SUB-06, M-SUB-07, L-S2C-04.
 #[must_use]
 pub fn list_changed(kind: ListKind, subscription: Option<&RequestId>) -> Bytes {
-    let method = match kind {
-        ListKind::Tools => "notifications/tools/list_changed",
-        ListKind::Prompts => "notifications/prompts/list_changed",
-        ListKind::Resources => "notifications/resources/list_changed",
-    };
-    match subscription {
-        Some(subscription) => notification(method, |params| told_by(params, subscription)),
-        None => message(method, |_message| {}),
-    }
+    ChangeNotice::list_changed(kind).told_to(subscription)
 }
 
 /// Renders `notifications/resources/updated`, for the listen stream that the request
@@ -91,12 +83,65 @@ pub fn list_changed(kind: ListKind, subscription: Option<&RequestId>) -> Bytes {
 /// Source: M-SUB-06, M-SUB-07, L-RES-05.
 #[must_use]
 pub fn resource_updated(uri: &str, subscription: Option<&RequestId>) -> Bytes {
-    notification("notifications/resources/updated", |params| {
-        params.value("uri", uri);
-        if let Some(subscription) = subscription {
-            told_by(params, subscription);
+    ChangeNotice::resource_updated(uri).told_to(subscription)
+}
+
+/// A change of a list or of a resource, rendered once for everybody who is told of it.
+/// Cloning is cheap.
+///
+/// Source: M-SUB-06, M-SUB-07.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChangeNotice {
+    /// As it is told in a legacy session.
+    whole: Bytes,
+    /// What stands before the id of a listen stream, where it is told on one.
+    head: Bytes,
+}
+
+impl ChangeNotice {
+    /// Renders `notifications/…/list_changed`.
+    #[must_use]
+    pub fn list_changed(kind: ListKind) -> Self {
+        let method = match kind {
+            ListKind::Tools => "notifications/tools/list_changed",
+            ListKind::Prompts => "notifications/prompts/list_changed",
+            ListKind::Resources => "notifications/resources/list_changed",
+        };
+        let whole = message(method, |_message| {});
+        Self::of(whole, method, |_params| {})
+    }
+
+    /// Renders `notifications/resources/updated`.
+    #[must_use]
+    pub fn resource_updated(uri: &str) -> Self {
+        let method = "notifications/resources/updated";
+        let whole = notification(method, |params| params.value("uri", uri));
+        Self::of(whole, method, |params| params.value("uri", uri))
+    }
+
+    /// Tells it on the listen stream that the request `subscription` opened, or in a
+    /// legacy session: there all get the same bytes.
+    #[must_use]
+    pub fn told_to(&self, subscription: Option<&RequestId>) -> Bytes {
+        match subscription {
+            Some(subscription) => {
+                let id = subscription.as_json().as_bytes();
+                [&*self.head, id, AFTER_ID].concat().into()
+            }
+            None => self.whole.clone(),
         }
-    })
+    }
+
+    fn of(whole: Bytes, method: &str, write: impl FnOnce(&mut Object<'_>)) -> Self {
+        let mut head = notification(method, |params| {
+            write(params);
+            let mut meta = params.object("_meta");
+            meta.raw(keys::SUBSCRIPTION_ID, "");
+            meta.close();
+        });
+        head.truncate(head.len() - AFTER_ID.len());
+        Self { whole, head }
+    }
 }
 
 // === Behind the handle ===
@@ -118,6 +163,9 @@ fn message(method: &str, write: impl FnOnce(&mut Object<'_>)) -> Bytes {
     message.close();
     out.into()
 }
+
+/// What closes a notification behind the id of the stream that tells it.
+const AFTER_ID: &[u8] = b"}}}";
 
 /// Says which stream tells (M-SUB-07).
 fn told_by(params: &mut Object<'_>, subscription: &RequestId) {

@@ -76,6 +76,12 @@ pub(crate) fn options() -> Options {
         input_rounds: 4,
         bridge_input: true,
         bridge_patience: Duration::from_secs(30),
+        streams: StreamOptions {
+            most: 1_000,
+            per_owner: 100,
+            topics: 1_000,
+            age: None,
+        },
         tasks: tasks::Options {
             ttl: Duration::from_mins(1),
             most_ttl: Duration::from_hours(1),

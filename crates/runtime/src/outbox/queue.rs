@@ -112,6 +112,11 @@ impl Queue {
         }
     }
 
+    /// Whether a client may come back for the rest.
+    pub(super) const fn is_numbered(&self) -> bool {
+        self.numbers.is_some()
+    }
+
     pub(super) fn close(&mut self, retry: Duration) {
         if self.numbers.is_some() && !self.finished {
             self.closing = Closing::Soon(retry);
@@ -142,7 +147,7 @@ impl Queue {
         if let Some(event) = self.sent_after(cursor) {
             return Next::Event(event);
         }
-        let message = self.waiting.pop_front().map(|(_, message)| message);
+        let message = self.take_waiting();
         let message = message.or_else(|| self.pending.next());
         if let Some(message) = message.or_else(|| self.response.take()) {
             return Next::Event(self.number(cursor, message));
@@ -160,6 +165,15 @@ impl Queue {
                 })
             }
         }
+    }
+
+    fn take_waiting(&mut self) -> Option<Rendered> {
+        let (_, message) = self.waiting.pop_front()?;
+        if self.waiting.is_empty() {
+            // A stream of changes never needs it again.
+            self.waiting = VecDeque::new();
+        }
+        Some(message)
     }
 
     /// Tells the client at once what to name when it comes back (L-HTTP-17).

@@ -25,6 +25,7 @@ use crate::live;
 use crate::outbox::{Events, Outbox};
 use crate::responder::Responder;
 use crate::sessions::session_id;
+use crate::stream_limits::Berth;
 use crate::streams::{End, Listener, Place};
 use crate::{store, tasks};
 
@@ -45,11 +46,23 @@ impl Exchange<'_> {
         if let Err(error) = check_tasks(&filter, later.context.capabilities.as_ref()) {
             return later.fail(&error);
         }
+        if let Err(error) = filter.check_length(self.shared.options.streams.topics) {
+            return later.fail(&error);
+        }
         if !accepts.events {
             return refuse_without_stream(later, has_headers);
         }
+        // Nobody knows yet whose it is.
+        let berth = match self.shared.open_streams.enter(None) {
+            Ok(berth) => berth,
+            Err(refused) => {
+                self.shared.telemetry.refused(RefusedReason::Overload);
+                return later.busy(refused.to_string());
+            }
+        };
         let shared = Arc::clone(self.shared);
-        self.shared.tasks.spawn(open(shared, later, filter, pipe));
+        let opening = open(shared, later, filter, pipe, berth);
+        self.shared.tasks.spawn(opening);
     }
 }
 
@@ -78,7 +91,13 @@ fn refuse_without_stream(later: Later, has_headers: bool) {
 }
 
 /// Opens the stream: it is registered before its acknowledgement leaves (R30).
-async fn open(shared: Arc<Shared>, later: Later, filter: Filter, pipe: Option<Arc<Pipe>>) {
+async fn open(
+    shared: Arc<Shared>,
+    later: Later,
+    filter: Filter,
+    pipe: Option<Arc<Pipe>>,
+    berth: Berth,
+) {
     let hosted = Arc::clone(&later.hosted);
     let mut honoured = filter.honoured(&hosted.offered);
     let asker = asker(&hosted);
@@ -98,7 +117,7 @@ async fn open(shared: Arc<Shared>, later: Later, filter: Filter, pipe: Option<Ar
     let is_empty = honoured.is_empty();
     let place = if is_empty {
         // R19: there is nothing to wait for.
-        outbox.finish(Some(farewell));
+        outbox.finish(Some(farewell.clone()));
         None
     } else {
         let listener = Listener {
@@ -108,7 +127,7 @@ async fn open(shared: Arc<Shared>, later: Later, filter: Filter, pipe: Option<Ar
             topics: hosted.topics(&honoured),
             asker: honoured.task_ids.is_some().then(|| asker.clone()),
             missed: false,
-            end: End::Finish(Some(farewell)),
+            end: End::Finish(Some(farewell.clone())),
         };
         match live::attach(&shared, listener).await {
             Ok(place) => Some(place),
@@ -123,18 +142,18 @@ async fn open(shared: Arc<Shared>, later: Later, filter: Filter, pipe: Option<Ar
     call.leave();
     let subscription = Subscription::start(&hosted.metrics, &id, is_empty, &outbox);
     let responder = Responder::new(reply, call.clone(), None);
-    let tracked = pipe.map(|_| track(&shared, &responder, &id));
-    let stop = tracked
+    let stop = pipe
         .is_some()
         .then(|| call.token().clone().cancelled_owned());
+    let tracked = pipe.map(|_| Box::new((track(&shared, &responder, &id), call)));
     let held = shared.telemetry.streams(StreamKind::Listen).hold();
     let kept = Kept {
         _place: place,
         _subscription: subscription,
         _tracked: tracked,
-        _call: call,
     };
     let events = Events::of_changes(Arc::clone(&outbox), kept, stop, Some(held));
+    let events = events.within(berth, Some(farewell));
     responder.open_changes(Arc::clone(&outbox), events);
     tell_tasks(&shared, &hosted, asker, &honoured, &outbox).await;
 }
@@ -222,8 +241,8 @@ fn track(shared: &Shared, responder: &Arc<Responder>, id: &RequestId) -> Tracked
 struct Kept {
     _place: Option<Place>,
     _subscription: Subscription,
-    _tracked: Option<Tracked>,
-    _call: Admitted,
+    /// What a pipe's client can cancel.
+    _tracked: Option<Box<(Tracked, Admitted)>>,
 }
 
 /// Tells telemetry of the stream's life.

@@ -9,7 +9,9 @@ use conduit_link::{Subject, Topic};
 use tracing::debug;
 use uuid::Uuid;
 
-use super::{Away, Heard, Streams, put};
+use super::list::put;
+use super::newest::Away;
+use super::{Changed, Heard, Streams};
 use crate::outbox::{Change, TaskNews};
 use crate::tasks::Watched;
 
@@ -29,16 +31,16 @@ pub(super) struct Told {
 
 impl Streams {
     /// Notes a change, and tells whoever waits for that.
-    pub(super) fn changed(&mut self, topic: &Topic, heard: Heard) {
-        if let Subject::Task(id) = topic.subject {
-            let woken = self.watch.waiting.wake(id);
+    pub(super) fn changed(&mut self, changed: &Changed, heard: Heard) {
+        if let Subject::Task(id) = changed.topic.subject {
+            self.watch.waiting.wake(id);
             match self.watched(id) {
                 Some(watched) => self.watch.fetch(self.me.clone(), watched, heard),
-                None => heard.tell(woken),
+                None => heard.tell(),
             }
         } else {
-            let taken = self.change(topic);
-            heard.tell(taken);
+            self.change(changed);
+            heard.tell();
         }
     }
 
@@ -115,16 +117,17 @@ impl Streams {
     }
 
     /// Tells a session what one of its tasks is now; returns whether it has a stream
-    /// here.
+    /// here, or is parked here.
     pub(super) fn task_status(&mut self, session: Uuid, task: Uuid, news: TaskNews) -> bool {
-        let newest = self.sessions.get(&session).and_then(|open| open.last());
-        let Some(newest) = newest.and_then(|newest| self.open.get(newest)) else {
-            return false;
-        };
         let topic = Arc::new(Topic {
             server: String::new(),
             subject: Subject::Task(task),
         });
+        let newest = self.sessions.get(&session).and_then(|open| open.last());
+        let Some(newest) = newest.and_then(|newest| self.open.get(newest)) else {
+            let news = Some(news);
+            return self.parking.hold_task(session, Change { topic, news });
+        };
         match self.away.get_mut(&session) {
             Some(away) => away.hold_task(topic, news),
             None => put(

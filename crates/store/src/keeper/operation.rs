@@ -48,7 +48,7 @@ pub(super) const fn outcome(answer: &Answer) -> StoreOutcome {
         | Answer::Probed
         | Answer::Metrics(_)
         | Answer::Receipt { .. }
-        | Answer::Settled { .. }
+        | Answer::Told { .. }
         | Answer::Shard(_)
         | Answer::Hub(_)
         | Answer::Scaled { .. }

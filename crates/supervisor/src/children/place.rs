@@ -61,6 +61,15 @@ impl Place {
         }
     }
 
+    /// Makes a slot that nobody fills yet, in a tree that runs: nobody counts on it before
+    /// it was ready.
+    pub(crate) fn added(options: &Options) -> Self {
+        Self {
+            counted_on: false,
+            ..Self::new(options)
+        }
+    }
+
     /// Says that it is the slot's turn; [`Place::due`] starts it.
     pub(crate) fn begin(&mut self, now: Duration) {
         if matches!(self.stage, Stage::Idle) {
@@ -209,6 +218,13 @@ impl Place {
             }
             (Work::Draining { .. } | Work::Dying(_), _) => Vec::new(),
         }
+    }
+
+    /// Empties a slot that is not wanted any more, as [`Place::drain`] does, while the tree
+    /// goes on without it.
+    pub(crate) fn retire(&mut self, now: Duration, grace: Duration) -> Vec<Effect> {
+        self.counted_on = false;
+        self.drain(now, grace)
     }
 
     /// Empties the slot at once.

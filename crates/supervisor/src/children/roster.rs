@@ -1,5 +1,5 @@
-//! All slots together: who starts when, and which hubs there are. Pure, like
-//! [`place`](super::place).
+//! All slots together: who starts when, how many there are to be, and which hubs the
+//! others know. Pure, like [`place`](super::place).
 
 #[cfg(test)]
 mod tests;
@@ -13,10 +13,12 @@ use super::effect::Effect;
 use super::place::Place;
 use crate::Options;
 
-/// Every slot of the tree, in the order of their start.
+/// Every slot of the tree. An index into it means the same slot for ever: slots are
+/// added at the end, and one that has left is kept for the day that it is wanted again.
 #[derive(Debug)]
 pub(crate) struct Roster {
     members: Vec<Member>,
+    options: Options,
     map: ShardMap,
     /// Whether kinds may start.
     begun: bool,
@@ -29,6 +31,9 @@ pub(crate) struct Member {
     pub(crate) slot: Slot,
     /// Its life.
     pub(crate) place: Place,
+    want: Want,
+    /// Whether it was added to a tree that runs, and has not done its part yet.
+    fresh: bool,
 }
 
 /// The kinds, in the order of their start; they stop in the reverse order.
@@ -42,6 +47,8 @@ impl Roster {
             .map(|slot| Member {
                 slot,
                 place: Place::new(options),
+                want: Want::Filled,
+                fresh: false,
             })
             .collect();
         let map = ShardMap {
@@ -50,6 +57,7 @@ impl Roster {
         };
         Self {
             members,
+            options: *options,
             map,
             begun: false,
         }
@@ -65,27 +73,59 @@ impl Roster {
         self.begun = false;
     }
 
+    /// Wants so many slots of a kind from now on, whatever was wanted before.
+    ///
+    /// The lowest indices stay. [`Roster::advance`] starts what is missing and drains what
+    /// is too much: a hub that owns topics only after [`Options::handover`], while
+    /// [`Roster::remap`] leaves it out at once.
+    pub(crate) fn scale(&mut self, role: Role, count: u16, now: Duration) {
+        for member in of_mut(&mut self.members, role) {
+            let owns = role == Role::Hub && self.map.shards.contains(&member.slot.index);
+            let handover = if owns {
+                self.options.handover
+            } else {
+                Duration::ZERO
+            };
+            member.want = match member.want {
+                Want::Filled | Want::Leaving { .. } if member.slot.index < count => Want::Filled,
+                Want::Filled => Want::Leaving { at: now + handover },
+                // It drains, and is filled again after that.
+                Want::Left if member.slot.index < count => {
+                    member.fresh = true;
+                    Want::Filled
+                }
+                // It drains because it was not wanted before it was wanted again.
+                Want::Leaving { .. } | Want::Left => member.want,
+            };
+        }
+        let known = self
+            .members
+            .iter()
+            .filter(|member| member.slot.role == role);
+        let known = u16::try_from(known.count()).unwrap_or(u16::MAX);
+        for index in known..count {
+            self.members.push(Member {
+                slot: Slot { role, index },
+                place: Place::added(&self.options),
+                want: Want::Filled,
+                fresh: true,
+            });
+        }
+    }
+
     /// Does what the time has come for, and returns what has to be done where.
     pub(crate) fn advance(&mut self, now: Duration) -> Vec<(usize, Effect)> {
         if self.begun {
-            for role in ORDER {
-                for place in of_mut(&mut self.members, role) {
-                    place.begin(now);
-                }
-                if !self.of(role).all(Place::tried) {
-                    break;
-                }
-            }
+            self.begin_wanted(now);
         }
         let mut effects = Vec::new();
         for (index, member) in self.members.iter_mut().enumerate() {
-            effects.extend(
-                member
-                    .place
-                    .due(now)
-                    .into_iter()
-                    .map(|effect| (index, effect)),
-            );
+            let mut todo = member.leave(now, &self.options);
+            todo.extend(member.place.due(now));
+            effects.extend(todo.into_iter().map(|effect| (index, effect)));
+            if member.shows_what_it_is() {
+                member.fresh = false;
+            }
         }
         effects
     }
@@ -107,28 +147,30 @@ impl Roster {
     pub(crate) fn next_due(&self) -> Option<Duration> {
         self.members
             .iter()
-            .filter_map(|member| member.place.next_due())
+            .flat_map(|member| [member.place.next_due(), member.leaves_at()])
+            .flatten()
             .min()
     }
 
     /// Returns whether some process of a kind serves.
     pub(crate) fn serving(&self, role: Role) -> bool {
-        self.of(role).any(Place::serving)
+        self.of(role).any(|member| member.place.serving())
     }
 
-    /// Returns whether every slot serves.
+    /// Returns whether every slot that counts serves.
     pub(crate) fn whole(&self) -> bool {
-        self.members.iter().all(|member| member.place.serving())
+        self.counting().all(|member| member.place.serving())
     }
 
-    /// Returns whether every slot was ready once, or was parked.
+    /// Returns whether every slot that counts was ready once, or was parked.
     pub(crate) fn settled(&self) -> bool {
-        self.members.iter().all(|member| member.place.settled())
+        self.counting().all(|member| member.place.settled())
     }
 
     /// Returns whether no process of a kind is left, and none will come.
     pub(crate) fn gone(&self, role: Role) -> bool {
-        self.of(role).all(|place| place.phase() == Phase::Gone)
+        self.of(role)
+            .all(|member| member.place.phase() == Phase::Gone)
     }
 
     /// Returns the shard map as it is.
@@ -136,7 +178,7 @@ impl Roster {
         &self.map
     }
 
-    /// Returns every slot.
+    /// Returns every slot, those that have left too.
     pub(crate) fn members(&self) -> &[Member] {
         &self.members
     }
@@ -150,28 +192,110 @@ impl Roster {
     pub(crate) fn member(&mut self, index: usize) -> Option<&mut Member> {
         self.members.get_mut(index)
     }
+}
 
-    fn of(&self, role: Role) -> impl Iterator<Item = &Place> {
-        self.members
-            .iter()
-            .filter(move |member| member.slot.role == role)
-            .map(|member| &member.place)
+impl Member {
+    /// Returns whether the tree is incomplete without it: it is wanted, and has been a
+    /// part of it, or should have been from the start.
+    pub(crate) fn counts(&self) -> bool {
+        self.want == Want::Filled && !self.fresh
+    }
+
+    /// Returns whether it was scaled away and its last process is reaped.
+    pub(crate) fn has_left(&self) -> bool {
+        self.want == Want::Left && self.place.phase() == Phase::Gone
+    }
+
+    /// Lets the tree count on a gateway from now on: its pipeline has answered.
+    pub(crate) fn join(&mut self) {
+        if self.slot.role == Role::Gateway {
+            self.fresh = false;
+        }
     }
 }
 
 // === Behind the roster ===
 
-fn of_mut(members: &mut [Member], role: Role) -> impl Iterator<Item = &mut Place> {
+/// What the tree wants of a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Want {
+    /// A process in it.
+    Filled,
+    /// Nothing, and its process is asked to drain then.
+    Leaving { at: Duration },
+    /// Nothing, and its process was asked to drain.
+    Left,
+}
+
+impl Roster {
+    /// Begins the slots that are wanted and empty, as far as the order of kinds allows.
+    fn begin_wanted(&mut self, now: Duration) {
+        for role in ORDER {
+            let wanted = of_mut(&mut self.members, role);
+            for member in wanted.filter(|member| member.want == Want::Filled) {
+                if member.place.phase() == Phase::Gone {
+                    member.place = Place::added(&self.options);
+                }
+                member.place.begin(now);
+            }
+            let mut wanted = self.of(role).filter(|member| member.want == Want::Filled);
+            if !wanted.all(|member| member.place.tried()) {
+                break;
+            }
+        }
+    }
+
+    fn of(&self, role: Role) -> impl Iterator<Item = &Member> {
+        self.members
+            .iter()
+            .filter(move |member| member.slot.role == role)
+    }
+
+    fn counting(&self) -> impl Iterator<Item = &Member> {
+        self.members.iter().filter(|member| member.counts())
+    }
+}
+
+impl Member {
+    /// Drains it if the time for that has come. An empty slot has nothing to hand over.
+    fn leave(&mut self, now: Duration, options: &Options) -> Vec<Effect> {
+        let due = |at| at <= now || self.place.occupant().is_none();
+        if !self.leaves_at().is_some_and(due) {
+            return Vec::new();
+        }
+        self.want = Want::Left;
+        self.place.retire(now, options.grace(self.slot.role))
+    }
+
+    const fn leaves_at(&self) -> Option<Duration> {
+        match self.want {
+            Want::Leaving { at } => Some(at),
+            Want::Filled | Want::Left => None,
+        }
+    }
+
+    /// Returns whether a fresh slot has shown what is to be expected of it: a hub serves,
+    /// or anything is parked. A gateway shows it by its first answer to a probe.
+    fn shows_what_it_is(&self) -> bool {
+        match self.place.phase() {
+            Phase::Parked => true,
+            Phase::Serving => self.slot.role != Role::Gateway,
+            Phase::Starting | Phase::Draining | Phase::Waiting | Phase::Gone => false,
+        }
+    }
+}
+
+fn of_mut(members: &mut [Member], role: Role) -> impl Iterator<Item = &mut Member> {
     members
         .iter_mut()
         .filter(move |member| member.slot.role == role)
-        .map(|member| &mut member.place)
 }
 
 fn shards(members: &[Member]) -> Vec<u16> {
     members
         .iter()
-        .filter(|member| member.slot.role == Role::Hub && member.place.counted_on())
+        .filter(|member| member.slot.role == Role::Hub && member.want == Want::Filled)
+        .filter(|member| member.place.counted_on())
         .map(|member| member.slot.index)
         .collect()
 }

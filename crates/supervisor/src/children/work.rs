@@ -8,7 +8,8 @@ use std::time::Duration;
 use conduit_actor::Reply;
 use conduit_errors::chain;
 use conduit_link::{
-    DownReason, Hello, Lane, Link, Message as Body, Role, ShardMap, Slot, ToChild, ToSupervisor,
+    DownReason, Hello, Lane, Link, Message as Body, Role, Roll, ShardMap, Slot, ToChild,
+    ToSupervisor,
 };
 use conduit_telemetry::Event;
 use tokio::time::Instant;
@@ -17,14 +18,14 @@ use tracing::{debug, info, warn};
 use uuid::Uuid;
 
 use super::Message;
-use super::effect::{Effect, News};
+use super::effect::{Effect, Exit, News};
 use super::keeper::{Kept, keep};
 use super::place::Place;
 use super::report::report;
 use super::roster::ORDER;
 use crate::house::House;
-use crate::prober;
 use crate::table::{Grip, Table};
+use crate::{operations, prober};
 
 /// One message's work.
 pub(super) struct Work<'a> {
@@ -56,10 +57,17 @@ impl<'a> Work<'a> {
                 exit,
                 reply,
             } => {
-                let now = self.now;
-                self.change(index, |place| place.exited(now, life, exit));
+                self.exited(index, life, exit);
                 return Some(reply);
             }
+            Message::Scale { role, count, reply } => {
+                self.table.scale(role, count, self.now);
+                return Some(reply);
+            }
+            Message::Asked {
+                operation,
+                answerer,
+            } => operations::begin(self.house, operation, answerer),
             Message::Tick { reply } => {
                 if let Err(error) = self.house.launcher.restore_run_dir() {
                     debug!(%error, "the next child will not start");
@@ -115,8 +123,10 @@ impl<'a> Work<'a> {
         };
         info!(epoch = map.epoch, shards = ?map.shards, "shard map changed");
         self.house.links.set_epoch(map.epoch);
-        for target in self.table.targets(Some(Role::Gateway)) {
-            send_map(&target.link, &map);
+        // A hub knows whom it waits for before any gateway comes to it with the new map.
+        self.call_roll();
+        for link in self.table.links(Role::Gateway) {
+            send_map(&link, &map);
         }
     }
 
@@ -140,6 +150,10 @@ impl<'a> Work<'a> {
 
 impl Work<'_> {
     fn linked(&mut self, link: &Link, hello: &Hello) {
+        if hello.slot.role == Role::Operator {
+            debug!(pid = hello.pid, "an operator is here");
+            return;
+        }
         let index = self.table.roster.index_of(&hello.slot);
         let known = index.is_some_and(|index| {
             self.table
@@ -159,9 +173,36 @@ impl Work<'_> {
         let peer = hello.slot.to_string();
         self.house.telemetry.emit(Event::LinkUp { peer });
         match hello.slot.role {
-            Role::Gateway => send_map(link, self.table.roster.map()),
+            Role::Gateway => {
+                grip.told = true;
+                send_map(link, self.table.roster.map());
+            }
             Role::Store => send_lives(link, self.table.lives(Role::Gateway)),
-            Role::Hub | Role::Supervisor | Role::Operator => {}
+            Role::Hub => send_roll(link, self.table.roll()),
+            Role::Supervisor | Role::Operator => {}
+        }
+    }
+
+    fn exited(&mut self, index: usize, life: Uuid, exit: Exit) {
+        let now = self.now;
+        // It is told again until it is heard, so it may have been heard before.
+        let members = self.table.roster.members();
+        let member = members.get(index).filter(|member| {
+            let occupant = member.place.occupant();
+            occupant.is_some_and(|occupant| occupant.life == life)
+        });
+        let buried = member.is_some_and(|member| member.slot.role == Role::Gateway);
+        self.change(index, |place| place.exited(now, life, exit));
+        if buried {
+            self.table.bury(life);
+            self.call_roll();
+        }
+    }
+
+    /// Tells every hub whom it has to wait for.
+    fn call_roll(&self) {
+        for link in self.table.links(Role::Hub) {
+            send_roll(&link, self.table.roll());
         }
     }
 
@@ -324,6 +365,14 @@ fn send_map(link: &Link, map: &ShardMap) {
     if let Err(error) = link.send(Lane::Control, message) {
         // It gets the map when its link comes up again.
         warn!(slot = %link.slot(), %error, "shard map not sent");
+    }
+}
+
+fn send_roll(link: &Link, roll: Roll) {
+    let message = Body::ToChild(ToChild::Roll(roll));
+    if let Err(error) = link.send(Lane::Control, message) {
+        // It is told when its link comes up again.
+        warn!(slot = %link.slot(), %error, "roll not sent");
     }
 }
 

@@ -8,13 +8,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use conduit_link::{
-    Answer, Delivery, Lane, Link, Links, Message, Options, Slot, ToChild, ToSupervisor, build_id,
+    Answer, Delivery, Lane, Link, Links, Message, Options, Roll, ShardView, Slot, ToChild,
+    ToSupervisor, build_id,
 };
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
 /// The first argument of a child.
-pub(crate) const ROLES: [&str; 3] = ["gateway", "hub", "store"];
+pub(crate) const COMMAND: &str = "child";
 
 /// How the children behave: slots that are named do not do what they should.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -65,7 +66,7 @@ pub(crate) fn run() -> ExitCode {
         .enable_all()
         .build()
         .expect("a runtime");
-    runtime.block_on(serve(&links, &settings, &name));
+    runtime.block_on(serve(&links, &settings, &name, &state_dir));
     note(&state_dir, &format!("end {name}"));
     ExitCode::SUCCESS
 }
@@ -81,11 +82,11 @@ enum Heard {
 const AWAY: Duration = Duration::from_secs(1);
 
 /// Serves until drained, or until the supervisor is gone.
-async fn serve(links: &Links, settings: &Settings, name: &str) {
+async fn serve(links: &Links, settings: &Settings, name: &str, state_dir: &Path) {
     let named = |slots: &[String]| slots.iter().any(|slot| slot == name);
     let (tell, mut told) = mpsc::channel(8);
     links.watch_loop(tokio::runtime::Handle::current());
-    let metrics = name.as_bytes().to_vec();
+    let (slot, state_dir): (Slot, _) = (name.parse().expect("a slot"), state_dir.to_owned());
     let link = links.connect(
         Slot::SUPERVISOR,
         Arc::new(move |_, delivery| match delivery {
@@ -94,16 +95,11 @@ async fn serve(links: &Links, settings: &Settings, name: &str) {
             Delivery::Event(incoming) => {
                 if let Message::ToChild(ToChild::Drain { .. }) = incoming.message {
                     tell.try_send(Heard::Drain).expect("room");
+                } else if let Message::ToChild(ToChild::Roll(roll)) = incoming.message {
+                    note(&state_dir, &noted(&slot, &roll));
                 }
             }
-            Delivery::Call(incoming, answerer) => {
-                let probed = incoming.message == Message::ToChild(ToChild::Probe);
-                answerer.answer(if probed {
-                    Answer::Probed
-                } else {
-                    Answer::Metrics(metrics.clone().into())
-                });
-            }
+            Delivery::Call(incoming, answerer) => answerer.answer(answer(&slot, &incoming.message)),
         }),
     );
     if named(&settings.stalled) {
@@ -140,6 +136,35 @@ async fn serve(links: &Links, settings: &Settings, name: &str) {
         say(&link, ToSupervisor::Drained { stopped: 0 });
     }
     links.stop(Duration::from_secs(1)).await;
+}
+
+/// Writes a roll as a hub notes it: who heard it, the epoch, how many were told a map, how
+/// many were reaped.
+fn noted(slot: &Slot, roll: &Roll) -> String {
+    let Roll { map, told, reaped } = roll;
+    format!("roll {slot} {} {} {}", map.epoch, told.len(), reaped.len())
+}
+
+fn answer(slot: &Slot, question: &Message) -> Answer {
+    if *question == Message::ToChild(ToChild::Probe) {
+        return Answer::Probed;
+    }
+    if *question != Message::ToChild(ToChild::ShowShard) {
+        return Answer::Metrics(slot.to_string().into_bytes().into());
+    }
+    Answer::Shard(ShardView {
+        slot: slot.clone(),
+        epoch: 1,
+        is_open: true,
+        topics: u64::from(slot.index),
+        registrations: 0,
+        gateways: 0,
+        in_flight: 0,
+        published: 0,
+        delivered: 0,
+        lag_ms: 0,
+        uptime_ms: 1,
+    })
 }
 
 fn say(link: &Link, message: ToSupervisor) {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use conduit_lifecycle::Phase;
-use conduit_supervisor::{Claim, Options, Plan, SlotView, Supervisor, bind};
+use conduit_supervisor::{Claim, Configured, Options, Plan, SlotView, Supervisor, bind};
 use conduit_telemetry::Telemetry;
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use tempfile::TempDir;
@@ -45,16 +45,16 @@ pub(crate) fn quick() -> Options {
 }
 
 /// Starts a store, a hub and two gateways.
-pub(crate) async fn start(options: Options, settings: &Settings) -> House {
+pub(crate) async fn start(options: &Options, settings: &Settings) -> House {
     let directory = tempfile::tempdir().unwrap();
     let claim = Claim::take(directory.path()).unwrap();
     let listener = bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).unwrap();
     let plan = Plan {
-        gateways: 2,
-        hubs: 1,
+        gateways: Configured::exactly(2),
+        hubs: Configured::exactly(1),
         state_dir: directory.path().to_owned(),
         settings_json: serde_json::to_vec(settings).unwrap(),
-        options,
+        options: *options,
         child_args: vec!["-v".into()],
     };
     let telemetry = Telemetry::new("supervisor");

@@ -18,6 +18,7 @@ macro_rules! tests {
 
 mod child;
 mod house;
+mod scale;
 mod start;
 mod stop;
 mod watch;
@@ -27,10 +28,10 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let first = std::env::args().nth(1).unwrap_or_default();
-    if child::ROLES.contains(&first.as_str()) {
+    if first == child::COMMAND {
         return child::run();
     }
-    let tests: Vec<_> = [start::TESTS, watch::TESTS, stop::TESTS].concat();
+    let tests: Vec<_> = [start::TESTS, watch::TESTS, scale::TESTS, stop::TESTS].concat();
     let wanted: Vec<_> = tests
         .iter()
         .filter(|(name, _)| first.starts_with('-') || name.contains(first.as_str()))

@@ -23,7 +23,7 @@ tests! {
 
 fn every_slot_serves_once_the_start_is_over() {
     block_on(async {
-        let house = start(quick(), &Settings::default()).await;
+        let house = start(&quick(), &Settings::default()).await;
 
         let status = house.supervisor.board().status();
 
@@ -46,7 +46,7 @@ fn every_slot_serves_once_the_start_is_over() {
 
 fn the_kinds_start_one_after_another() {
     block_on(async {
-        let house = start(quick(), &Settings::default()).await;
+        let house = start(&quick(), &Settings::default()).await;
 
         let mut started = notes(&house.path(), "start");
 
@@ -63,7 +63,7 @@ fn a_child_reads_settings_larger_than_a_pipe() {
             ..Settings::default()
         };
 
-        let house = start(quick(), &settings).await;
+        let house = start(&quick(), &settings).await;
 
         assert_eq!(house.supervisor.board().status().phase, TreePhase::Serving);
         house.supervisor.stop().await;
@@ -88,7 +88,7 @@ fn inherited(state_dir: &std::path::Path, slot: &str) -> Vec<(u32, String)> {
 
 fn a_gateway_inherits_the_socket_and_the_counters_only() {
     block_on(async {
-        let house = start(quick(), &Settings::default()).await;
+        let house = start(&quick(), &Settings::default()).await;
 
         let found = inherited(&house.path(), "gateway-1");
 
@@ -107,7 +107,7 @@ fn a_gateway_inherits_the_socket_and_the_counters_only() {
 
 fn a_hub_inherits_no_socket() {
     block_on(async {
-        let house = start(quick(), &Settings::default()).await;
+        let house = start(&quick(), &Settings::default()).await;
 
         let found = inherited(&house.path(), "hub-0");
 
@@ -133,7 +133,7 @@ fn a_slot_that_cannot_start_is_parked_and_the_others_serve() {
             ..Settings::default()
         };
 
-        let house = start(quick(), &settings).await;
+        let house = start(&quick(), &settings).await;
 
         assert_eq!(house.slot("store").phase, Phase::Parked);
         assert_eq!(house.slot("gateway-1").phase, Phase::Parked);
@@ -160,7 +160,7 @@ fn a_tree_whose_gateways_cannot_start_is_closed() {
             ..Settings::default()
         };
 
-        let house = start(quick(), &settings).await;
+        let house = start(&quick(), &settings).await;
 
         let board = house.supervisor.board();
         assert_eq!(board.status().phase, TreePhase::Closed);
@@ -181,7 +181,7 @@ fn a_child_that_is_never_ready_is_killed() {
             ..quick()
         };
 
-        let house = start(options, &settings).await;
+        let house = start(&options, &settings).await;
 
         let hub = house.slot("hub-0");
         assert_eq!(hub.phase, Phase::Parked);
@@ -195,7 +195,7 @@ fn a_child_that_is_never_ready_is_killed() {
 
 fn a_scrape_asks_every_process() {
     block_on(async {
-        let house = start(quick(), &Settings::default()).await;
+        let house = start(&quick(), &Settings::default()).await;
 
         let mut parts = house.supervisor.board().scrape().await;
 
@@ -211,7 +211,7 @@ fn a_scrape_asks_every_process() {
 
 fn the_state_directory_is_held_while_the_tree_lives() {
     block_on(async {
-        let house = start(quick(), &Settings::default()).await;
+        let house = start(&quick(), &Settings::default()).await;
         let path = house.path();
         assert!(Claim::take(&path).is_err());
 

@@ -17,7 +17,7 @@ tests! {
 
 fn a_stop_ends_the_kinds_in_reverse_order() {
     block_on(async {
-        let house = start(quick(), &Settings::default()).await;
+        let house = start(&quick(), &Settings::default()).await;
         let (pids, path) = (house.pids(), house.path());
         let stopping = Instant::now();
 
@@ -57,7 +57,7 @@ fn a_child_that_does_not_drain_is_killed_in_time() {
             kill_after: Duration::from_millis(200),
             ..quick()
         };
-        let house = start(options, &deaf()).await;
+        let house = start(&options, &deaf()).await;
         let (pids, path) = (house.pids(), house.path());
         let stopping = Instant::now();
 
@@ -80,7 +80,7 @@ fn a_child_that_does_not_drain_is_killed_in_time() {
 
 fn a_kill_ends_a_stop_that_takes_long() {
     block_on(async {
-        let house = start(patient(), &deaf()).await;
+        let house = start(&patient(), &deaf()).await;
         let pids = house.pids();
         let killer = house.supervisor.killer();
         let board = house.supervisor.board();
@@ -107,7 +107,7 @@ fn a_dropped_supervisor_leaves_no_child() {
     let mut pids = Vec::new();
 
     block_on(async {
-        let house = start(quick(), &Settings::default()).await;
+        let house = start(&quick(), &Settings::default()).await;
         pids = house.pids();
         drop(house.supervisor);
     });

@@ -28,7 +28,7 @@ const SLOTS: [&str; 4] = ["store", "hub-0", "gateway-0", "gateway-1"];
 
 fn a_killed_child_is_back_within_a_second() {
     block_on(async {
-        let house = start(quick(), &Settings::default()).await;
+        let house = start(&quick(), &Settings::default()).await;
         for slot in SLOTS {
             let before = house.pids();
             let killed = Instant::now();
@@ -57,7 +57,7 @@ fn a_killed_child_is_back_within_a_second() {
 
 fn a_stopped_child_is_killed_reaped_and_replaced() {
     block_on(async {
-        let house = start(quick(), &Settings::default()).await;
+        let house = start(&quick(), &Settings::default()).await;
         for slot in SLOTS {
             let hung = house.pid(slot);
 
@@ -83,7 +83,7 @@ fn a_child_whose_loop_stands_still_is_replaced() {
             ..quick()
         };
 
-        let house = start(options, &settings).await;
+        let house = start(&options, &settings).await;
 
         house
             .until(|house| house.slot("gateway-0").restarts > 0)
@@ -102,7 +102,7 @@ fn a_dead_gateway_is_not_ready() {
             probe_valid: Duration::from_millis(500),
             ..quick()
         };
-        let house = start(options, &Settings::default()).await;
+        let house = start(&options, &Settings::default()).await;
         house
             .until(|house| house.supervisor.board().ready().is_ok())
             .await;
@@ -125,7 +125,7 @@ fn a_dead_gateway_is_not_ready() {
 
 fn a_stranger_does_not_speak_for_a_slot() {
     block_on(async {
-        let house = start(quick(), &Settings::default()).await;
+        let house = start(&quick(), &Settings::default()).await;
         let gateway = house.slot("gateway-0");
         let options = conduit_link::Options::new(
             house.path().join("run"),
@@ -156,7 +156,7 @@ fn a_stranger_does_not_speak_for_a_slot() {
 
 fn a_child_that_keeps_dying_is_parked() {
     block_on(async {
-        let house = start(quick(), &Settings::default()).await;
+        let house = start(&quick(), &Settings::default()).await;
         for restarts in 1..=2 {
             house.signal("hub-0", Signal::KILL);
             house.back("hub-0", restarts).await;
@@ -175,7 +175,7 @@ fn a_child_that_keeps_dying_is_parked() {
 
 fn children_are_replaced_though_the_actor_that_watches_them_failed() {
     block_on(async {
-        let house = start(quick(), &Settings::default()).await;
+        let house = start(&quick(), &Settings::default()).await;
         for slot in ["store", "hub-0", "gateway-0"] {
             house.supervisor.kill_actor("children");
             house.supervisor.kill_actor("prober");
@@ -193,7 +193,7 @@ fn children_are_replaced_though_the_actor_that_watches_them_failed() {
 
 fn the_tree_stops_in_order_though_its_actors_have_failed() {
     block_on(async {
-        let house = start(quick(), &Settings::default()).await;
+        let house = start(&quick(), &Settings::default()).await;
         let (pids, path) = (house.pids(), house.path());
         let fail = async {
             loop {

@@ -4,7 +4,9 @@ use prometheus::IntCounter;
 
 use crate::gauge::Gauge;
 use crate::instruments::Instruments;
-use crate::label::{LostKind, Pool, RefusedReason, StreamKind};
+use crate::label::{
+    ChangeOutcome, LostKind, MailOutcome, Pool, RefusedReason, StreamChange, StreamKind,
+};
 
 pub(super) struct Hot {
     pub(super) in_flight: Gauge,
@@ -16,6 +18,10 @@ pub(super) struct Hot {
     pub(super) tasks_running: Gauge,
     pub(super) topics: Gauge,
     pub(super) hub_topics: Gauge,
+    pub(super) hub_registrations: Gauge,
+    pub(super) hub_changes: Vec<IntCounter>,
+    pub(super) changes: Vec<IntCounter>,
+    pub(super) stream_changes: Vec<IntCounter>,
     pub(super) async_busy: Gauge,
     pub(super) blocking_busy: Gauge,
     pub(super) async_abandoned: Gauge,
@@ -49,6 +55,29 @@ impl Hot {
             tasks_running: Gauge::new(instruments.tasks_running.clone()),
             topics: Gauge::new(instruments.topics.clone()),
             hub_topics: Gauge::new(instruments.hub_topics.clone()),
+            hub_registrations: Gauge::new(instruments.hub_registrations.clone()),
+            hub_changes: MailOutcome::ALL
+                .iter()
+                .map(|outcome| {
+                    instruments
+                        .hub_changes
+                        .with_label_values(&[outcome.as_str()])
+                })
+                .collect(),
+            changes: ChangeOutcome::ALL
+                .iter()
+                .map(|outcome| {
+                    let changes = &instruments.changes_published;
+                    changes.with_label_values(&[outcome.as_str()])
+                })
+                .collect(),
+            stream_changes: StreamChange::ALL
+                .iter()
+                .map(|outcome| {
+                    let changes = &instruments.stream_changes;
+                    changes.with_label_values(&[outcome.as_str()])
+                })
+                .collect(),
             async_busy: busy(Pool::Async),
             blocking_busy: busy(Pool::Blocking),
             async_abandoned: abandoned(Pool::Async),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use conduit_actor::ChildView;
-use conduit_link::Links;
+use conduit_link::{Links, Role};
 
 use super::{Telemetry, set};
 use crate::instruments::raise_to;
@@ -45,7 +45,9 @@ impl Telemetry {
         let links = links.clone();
         self.collect_with(move |telemetry| {
             telemetry.loop_lag(links.lag());
-            for peer in links.peers() {
+            let peers = links.peers().into_iter();
+            // A command is gone before anybody looks at its link.
+            for peer in peers.filter(|peer| peer.slot.role != Role::Operator) {
                 let sample = LinkSample {
                     up: peer.up,
                     frames_in: peer.frames_in,
@@ -77,6 +79,16 @@ impl Telemetry {
             .set(i64::from(parked));
         set_age(&instruments.probe_age, slot, probe_age);
         drop(instruments.restarts.with_label_values(&[slot]));
+    }
+
+    /// Shows nothing of a slot any more: it was scaled away.
+    pub fn forget_slot(&self, slot: &str) {
+        let instruments = &self.shared.instruments;
+        // What was not there has been forgotten before.
+        drop(instruments.slot_up.remove_label_values(&[slot]));
+        drop(instruments.slot_parked.remove_label_values(&[slot]));
+        drop(instruments.probe_age.remove_label_values(&[slot]));
+        drop(instruments.restarts.remove_label_values(&[slot]));
     }
 
     /// Shows what the link to a peer is doing.

@@ -121,7 +121,10 @@ fn show_everything(telemetry: &Telemetry) {
     server.subscription_started("1");
     server.subscription_stopped("1", "client", Duration::from_mins(90));
     telemetry.change_published(ChangeOutcome::Told);
-    telemetry.change_told(MailOutcome::Taken);
+    telemetry.changes_told(MailOutcome::Taken, 1);
+    telemetry
+        .propagation("hub-0")
+        .observe(Duration::from_millis(1));
     telemetry.refused(RefusedReason::Overload);
     telemetry.store_operation(
         StoreOperation::OpenSession,
@@ -676,6 +679,24 @@ fn a_slot_that_was_never_probed_has_no_probe_age() {
         &telemetry,
         r#"conduit_restarts_total{process="supervisor",slot="gateway-0"} 0"#,
     );
+}
+
+#[test]
+fn a_slot_that_was_scaled_away_is_not_shown() {
+    let telemetry = Telemetry::new("supervisor");
+    let sample = SlotSample {
+        up: true,
+        parked: false,
+        probe_age: Some(Duration::ZERO),
+    };
+    telemetry.slot("gateway-0", sample);
+    telemetry.slot("gateway-1", sample);
+
+    telemetry.forget_slot("gateway-1");
+    telemetry.forget_slot("gateway-1");
+
+    assert!(!text(&telemetry).contains("gateway-1"));
+    assert!(text(&telemetry).contains("gateway-0"));
 }
 
 #[test]

@@ -208,7 +208,7 @@ impl Wait {
             subject: Subject::Task(id),
         };
         let wanted = shared.interest.want(vec![topic]).ok()?;
-        if !wanted.heard(shared.options.hub_patience).await {
+        if wanted.heard(shared.options.hub_patience).await.is_err() {
             debug!("nobody will tell that a task has ended, it is looked at");
         }
         Some(wanted)

@@ -1,3 +1,5 @@
+mod scaling;
+
 use uuid::Uuid;
 
 use super::super::effect::Exit;

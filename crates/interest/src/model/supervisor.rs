@@ -1,0 +1,67 @@
+//! The supervisor of the model: who lives, who is told which map, and when.
+
+use std::collections::BTreeSet;
+
+use conduit_link::{Roll, ShardMap};
+use uuid::Uuid;
+
+/// A place in the tree; `P` is a process.
+#[derive(Debug)]
+pub(super) enum Place<P> {
+    Empty,
+    Running(P),
+    /// Killed, but not reaped yet.
+    Dead(Uuid),
+}
+
+impl<P> Place<P> {
+    pub(super) const fn running(&self) -> Option<&P> {
+        match self {
+            Self::Running(process) => Some(process),
+            Self::Empty | Self::Dead(_) => None,
+        }
+    }
+
+    pub(super) const fn running_mut(&mut self) -> Option<&mut P> {
+        match self {
+            Self::Running(process) => Some(process),
+            Self::Empty | Self::Dead(_) => None,
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Supervisor {
+    pub(super) map: ShardMap,
+    /// Gateways that were sent a map and are not reaped.
+    pub(super) told: BTreeSet<Uuid>,
+    reaped: Vec<Uuid>,
+    lives: u128,
+}
+
+impl Supervisor {
+    pub(super) const fn new_life(&mut self) -> Uuid {
+        self.lives += 1;
+        Uuid::from_u128(self.lives)
+    }
+
+    pub(super) fn scale(&mut self, shards: Vec<u16>) {
+        self.map = ShardMap {
+            epoch: self.map.epoch + 1,
+            shards,
+        };
+    }
+
+    pub(super) fn reap(&mut self, life: Uuid) {
+        self.told.remove(&life);
+        self.reaped.push(life);
+    }
+
+    pub(super) fn roll(&self) -> Roll {
+        Roll {
+            map: self.map.clone(),
+            told: self.told.iter().copied().collect(),
+            reaped: self.reaped.clone(),
+        }
+    }
+}
