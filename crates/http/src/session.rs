@@ -43,11 +43,11 @@ pub(crate) async fn open_stream(
         Err(SessionError::NotFound) => refusal::session_not_found(),
         Err(SessionError::Unavailable) => unavailable(state),
         Err(SessionError::Full) => {
-            state.telemetry.refused(RefusedReason::Overload);
+            state.telemetry.refused(RefusedReason::Streams);
             refusal::busy()
         }
         Err(SessionError::TooMany) => {
-            state.telemetry.refused(RefusedReason::Overload);
+            state.telemetry.refused(RefusedReason::Streams);
             refusal::too_many_streams()
         }
     }

@@ -20,7 +20,7 @@ use crate::outbox::{Published, TaskNews};
 use crate::resume::{Holder, Wish};
 use crate::streams::{self, Heard};
 use crate::tasks::{self, Executor};
-use crate::{cancellation, sessions};
+use crate::{cancellation, publish, sessions};
 
 /// Who hears what the store says; cheap to clone.
 #[derive(Clone, Debug)]
@@ -104,13 +104,17 @@ pub(crate) struct Ears {
     pub(crate) interest: Interest,
     pub(crate) bridge: Bridge,
     pub(crate) holder: Holder,
+    pub(crate) desk: Seat<publish::Message>,
 }
 
 impl Ears {
     /// Hands over each thing to whom it concerns. Runs on the link thread.
     pub(crate) fn receiver(self) -> Receiver {
         Arc::new(move |link: Link, delivery| match delivery {
-            Delivery::Up(_) => self.interest.up(link.slot().index),
+            Delivery::Up(_) => {
+                self.interest.up(link.slot().index);
+                self.hurry();
+            }
             Delivery::Down(_) => self.interest.down(link.slot().index),
             Delivery::Event(_) => {}
             Delivery::Call(incoming, answerer) => {
@@ -145,6 +149,13 @@ impl Ears {
                     heard: Heard::hub(answerer),
                 });
             }
+        }
+    }
+
+    /// What could not be told may be told now.
+    fn hurry(&self) {
+        if self.desk.cast(publish::Message::Hurry).is_err() {
+            debug!("the publisher is restarting, it begins with everything");
         }
     }
 

@@ -29,13 +29,13 @@ use crate::hosted::Hosted;
 use crate::interest::Interest;
 use crate::mail::PostOffice;
 use crate::outbox::Events;
-use crate::publish::Publisher;
+use crate::publish::{self, Publisher};
 use crate::replays::Replays;
 use crate::resume::Holder;
 use crate::sessions::{self, Keeper, Sessions};
 use crate::store::{LocalStore, StoreDoor};
 use crate::stream_limits::{OpenStreams, Refused, StreamOptions};
-use crate::streams::{self, Streams};
+use crate::streams::{self, Courier, Streams};
 use crate::tasks::{self, Executor, Foreman, Waiting, Watch};
 use crate::watchdog::{self, Mark};
 use crate::workers::{self, Workers};
@@ -224,6 +224,7 @@ impl Gateway {
         let sweeper = Seat::new("cancellation");
         let dispatcher = Seat::new("dispatcher");
         let foreman = Seat::new("tasks");
+        let desk = Seat::new("publisher");
         let executor = Executor::new(foreman.clone(), telemetry.tasks_running().clone());
         let store_ears = StoreEars {
             keeper: keeper.clone(),
@@ -243,6 +244,7 @@ impl Gateway {
             interest: interest.clone(),
             bridge: bridge.clone(),
             holder: Holder::new(replays.clone(), tasks.clone()),
+            desk: desk.clone(),
         };
         let post = PostOffice::new(links.cloned(), ears.receiver(), options.mail_deadline);
         let shared = Arc::new(Shared {
@@ -251,6 +253,8 @@ impl Gateway {
                 interest.clone(),
                 streams.clone(),
                 telemetry.clone(),
+                tasks.clone(),
+                desk.clone(),
             ),
             executor,
             waiting: Waiting::default(),
@@ -292,6 +296,7 @@ impl Gateway {
             sweeper: &sweeper,
             keeper: &keeper,
             foreman: &foreman,
+            desk: &desk,
         };
         let tree = start_actors(&shared, &interest, seats).await?;
         let background = background(&shared, sweeper, foreman);
@@ -429,12 +434,14 @@ impl Gateway {
         let Shared {
             interest,
             post,
+            publisher,
             streams,
             ..
         } = &*self.shared;
         // Before the links, which say what they hear to whoever knows the map.
         interest.take_map(&map, post, streams, &self.runtime);
         post.take_map(map);
+        publisher.hurry();
     }
 
     /// Takes what the local store says by itself. Never waits.
@@ -581,6 +588,7 @@ struct Seats<'a> {
     sweeper: &'a Seat<cancellation::Message>,
     keeper: &'a Seat<sessions::Message>,
     foreman: &'a Seat<tasks::Message>,
+    desk: &'a Seat<publish::Message>,
 }
 
 async fn start_actors(
@@ -598,6 +606,11 @@ async fn start_actors(
         .map_err(|source| StartError::Telemetry { source })?;
     let (seat, interest) = (shared.streams.clone(), interest.clone());
     let telemetry = shared.telemetry.clone();
+    let courier = Courier {
+        post: shared.post.clone(),
+        patience: shared.options.mail_deadline,
+        tracker: shared.tasks.clone(),
+    };
     let watch = Watch {
         store: shared.store.clone(),
         patience: shared.options.store_patience,
@@ -606,10 +619,14 @@ async fn start_actors(
     };
     tree.start_at(&shared.streams, move || {
         let (seat, interest) = (seat.clone(), interest.clone());
-        Streams::new(seat, interest, watch.clone(), &telemetry)
+        Streams::new(seat, interest, watch.clone(), courier.clone(), &telemetry)
     })
     .await
     .map_err(actors_failed)?;
+    let publisher = shared.publisher.clone();
+    tree.start_at(seats.desk, move || publisher.desk())
+        .await
+        .map_err(actors_failed)?;
     let all = Arc::clone(shared);
     tree.start_at(seats.foreman, move || Foreman::new(Arc::clone(&all)))
         .await
@@ -649,12 +666,14 @@ fn background(
     let tasks = &shared.tasks;
     let open_streams = shared.open_streams.clone();
     let (replays, streams) = (shared.replays.clone(), shared.streams.clone());
+    let publisher = shared.publisher.clone();
     let sweeping = async move {
         let mut ticks = interval(SWEEP);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
             replays.tidy();
+            publisher.stir();
             open_streams.end_overdue();
             if streams.depth() == 0 && streams.cast(streams::Message::Sweep).is_err() {
                 debug!("no streams to look at: the actor is restarting");
@@ -680,9 +699,7 @@ fn background(
         Arc::downgrade(&shared.mark),
         shared.telemetry.clone(),
     ));
-    let publishing = shared.publisher.clone().run();
     vec![
-        AbortOnDropHandle::new(tasks.spawn(publishing)),
         AbortOnDropHandle::new(tasks.spawn(sweeping)),
         AbortOnDropHandle::new(tasks.spawn(flushing)),
     ]

@@ -66,7 +66,7 @@ struct Shared {
     followers: Mutex<HashMap<u16, Follower>>,
     /// Something was registered, or refused.
     settled: Notify,
-    /// A change that could not be told may be told now.
+    /// A shard that could not be asked may answer now.
     moved: Notify,
     gauge: Gauge,
 }
@@ -182,11 +182,6 @@ impl Interest {
         self.shared.ledger.lock().route(topic)
     }
 
-    /// Resolves when what could not be told since the call may be told.
-    pub(crate) async fn moved(&self) {
-        self.shared.moved.notified().await;
-    }
-
     fn stir(&self) {
         for follower in self.shared.followers.lock().values() {
             follower.dirty.notify_one();
@@ -263,7 +258,7 @@ impl Work {
             while let Some(ask) = self.next() {
                 if !self.ask(ask).await {
                     // Not at once again: the map may be on its way, or the link.
-                    drop(timeout(AGAIN, self.interest.moved()).await);
+                    drop(timeout(AGAIN, self.interest.shared.moved.notified()).await);
                 }
             }
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use conduit_actor::AskError;
-use conduit_link::{Answerer, Mail};
+use conduit_link::{Answerer, Mail, SessionRecord};
 use conduit_telemetry::StreamKind;
 use tokio::time::sleep;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -17,9 +17,9 @@ use crate::gateway::{SessionError, Shared};
 use crate::hosted::Hosted;
 use crate::interest::{Full, MOST, Unheard};
 use crate::outbox::{Events, Outbox};
-use crate::resume;
 use crate::sessions::Session;
-use crate::streams::{Attached, Courier, End, Listener, Message, Place, REPEAT};
+use crate::streams::{Attached, End, Listener, Message, Place, REPEAT};
+use crate::{resume, sessions};
 
 /// The longest that the first answer of a session waits for the hub. Usually the hub knows
 /// what every session is told of, see `sessions.rs`.
@@ -42,34 +42,40 @@ pub(crate) enum Unable {
 /// Puts a stream on the list; every change is heard when this returns (R30).
 pub(crate) async fn attach(shared: &Shared, listener: Listener) -> Result<Place, Unable> {
     let patience = shared.options.actor_patience;
-    let courier = courier(shared);
     let Attached { place, topics } = shared
         .streams
-        .ask(patience, |reply| Message::Attach {
-            listener,
-            courier,
-            reply,
-        })
+        .ask(patience, |reply| Message::Attach { listener, reply })
         .await
         .map_err(no_answer)??;
     topics.heard(shared.options.hub_patience).await?;
     Ok(place)
 }
 
+/// Begins a session: it is durable when this returns, and what changes is kept until it
+/// has a stream.
+pub(crate) async fn begin(shared: &Shared, record: SessionRecord) -> Result<(), sessions::Error> {
+    let (id, server) = (record.id, record.server.clone());
+    let parked = park(shared, id, &server);
+    let ((), stored) = tokio::join!(parked, shared.sessions.open(record));
+    if stored.is_err() {
+        unpark(shared, id);
+    }
+    stored
+}
+
 /// Keeps what changes for a session that begins now and has no stream (R25). Where that
 /// is not possible, the session will hear that everything may have changed.
-pub(crate) async fn park(shared: &Shared, session: Uuid, server: &str) {
+async fn park(shared: &Shared, session: Uuid, server: &str) {
     let Some(hosted) = shared.hosted_of(server) else {
         return;
     };
-    let (patience, courier) = (shared.options.actor_patience, courier(shared));
+    let patience = shared.options.actor_patience;
     let topics = hosted.session_topics(&[]);
     let wanted = shared
         .streams
         .ask(patience, |reply| Message::Park {
             session,
             topics,
-            courier,
             reply,
         })
         .await;
@@ -87,7 +93,7 @@ pub(crate) async fn park(shared: &Shared, session: Uuid, server: &str) {
 }
 
 /// Keeps nothing any more for a session without a stream.
-pub(crate) fn unpark(shared: &Shared, session: Uuid) {
+fn unpark(shared: &Shared, session: Uuid) {
     if shared.streams.cast(Message::Unpark { session }).is_err() {
         debug!("no streams, nothing is parked");
     }
@@ -252,14 +258,6 @@ fn claimed(shared: &Shared, session: Uuid, opened: u64, is_settled: bool) {
     };
     if shared.streams.cast(claimed).is_err() {
         debug!("no streams that could have been claimed");
-    }
-}
-
-fn courier(shared: &Shared) -> Courier {
-    Courier {
-        post: shared.post.clone(),
-        patience: shared.options.mail_deadline,
-        tracker: shared.tasks.clone(),
     }
 }
 

@@ -2,48 +2,39 @@
 //!
 //! A change that nobody listens to is told nobody ([`Interest::is_unheard`]). The others
 //! wait in a set: however often a topic changes, it is on its way once and waits at most
-//! once more. One task takes them out, in batches for each shard, and sends again what was
-//! not told to everybody: after a hub's death, by a new map, or while a gateway is away.
+//! once more. An actor takes them out (`publish/desk.rs`), in batches for each shard, and
+//! sends again what was not told to everybody: after a hub's death, by a new map, or while
+//! a gateway is away.
 //!
-//! Bounds: [`MOST`] topics, [`BATCHES`] batches on their way for each shard and kind.
+//! When the actor fails, everything that is pending is told anew.
+//!
+//! Bounds: [`MOST`] topics, and so many batches on their way as `desk.rs` says.
 
+mod desk;
 mod pending;
 
-use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use conduit_actor::Seat;
-use conduit_link::{Answer, Change as Wire, Subject, ToHub, Topic};
+use conduit_link::{Subject, Topic};
 use conduit_server::{Change, Publish, Published};
 use conduit_telemetry::{ChangeOutcome, Telemetry};
-use futures_util::StreamExt;
-use futures_util::stream::FuturesUnordered;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
-use tokio::time::{Instant, sleep_until};
+use tokio_util::task::TaskTracker;
 use tracing::{debug, error};
 use uuid::Uuid;
 
+pub(crate) use self::desk::{Desk, Message};
 use self::pending::{Added, Pending};
 use crate::clock;
 use crate::interest::Interest;
-use crate::mail::{PostOffice, millis};
+use crate::mail::PostOffice;
 use crate::streams;
 
 /// The most topics that change at once.
 const MOST: usize = 100_000;
-/// How long one attempt may take.
-const DEADLINE: Duration = Duration::from_secs(2);
-/// Between two attempts, at first and at most.
-const AGAIN: Duration = Duration::from_millis(20);
-const MOST_AGAIN: Duration = Duration::from_millis(500);
-/// The most topics in one batch, and about the most bytes.
-const BATCH: usize = 256;
-const BATCH_BYTES: usize = 128 * 1024;
-/// The most batches on their way to one shard, of tasks and of everything else.
-const BATCHES: usize = 4;
-
 /// Publishes the changes of all servers of this process; cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Publisher {
@@ -61,9 +52,11 @@ struct Shared {
     interest: Interest,
     streams: Seat<streams::Message>,
     telemetry: Telemetry,
+    tasks: TaskTracker,
+    desk: Seat<Message>,
     pending: Mutex<Pending>,
-    /// There is something to tell.
-    work: Notify,
+    /// Whether the actor knows that there is something to tell.
+    is_stirred: AtomicBool,
     /// There is room for another topic.
     room: Notify,
 }
@@ -74,6 +67,8 @@ impl Publisher {
         interest: Interest,
         streams: Seat<streams::Message>,
         telemetry: Telemetry,
+        tasks: TaskTracker,
+        desk: Seat<Message>,
     ) -> Self {
         Self {
             shared: Arc::new(Shared {
@@ -81,8 +76,10 @@ impl Publisher {
                 interest,
                 streams,
                 telemetry,
+                tasks,
+                desk,
                 pending: Mutex::new(Pending::new(MOST)),
-                work: Notify::new(),
+                is_stirred: AtomicBool::new(false),
                 room: Notify::new(),
             }),
         }
@@ -113,7 +110,7 @@ impl Publisher {
         let added = shared.pending.lock().add(topic, clock::now_us());
         match added {
             Added::First(waiter) => {
-                shared.work.notify_one();
+                self.stir();
                 Published::from_future(waiter.told())
             }
             Added::Again(waiter) => {
@@ -130,71 +127,27 @@ impl Publisher {
         }
     }
 
-    /// Tells of what is pending, for ever.
-    pub(crate) async fn run(self) {
-        let mut desk = Desk::default();
-        let mut attempts = FuturesUnordered::new();
-        loop {
-            desk.sort(&self.shared);
-            while let Some(batch) = desk.next() {
-                attempts.push(self.attempt(batch));
-            }
-            let due = desk.due();
-            tokio::select! {
-                Some((batch, left)) = attempts.next(), if !attempts.is_empty() => {
-                    desk.ended(&self.shared, batch, &left);
-                }
-                () = self.shared.work.notified() => {}
-                () = self.shared.interest.moved() => desk.hurry(),
-                () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {}
-            }
+    /// Returns the actor that tells of what is pending.
+    pub(crate) fn desk(&self) -> Desk {
+        Desk::new(Arc::clone(&self.shared))
+    }
+
+    /// Lets the actor look whether there is something to tell.
+    pub(crate) fn stir(&self) {
+        let shared = &self.shared;
+        if shared.is_stirred.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        if shared.desk.cast(Message::Work).is_err() {
+            shared.is_stirred.store(false, Ordering::Release);
+            debug!("the publisher is restarting, it begins with everything");
         }
     }
 
-    /// Tries to tell of a batch; returns which of it is left.
-    async fn attempt(&self, batch: Batch) -> (Batch, Vec<usize>) {
-        let left = if self.shared.post.has_peers() {
-            self.tell_hub(&batch).await
-        } else {
-            self.tell_here(&batch).await
-        };
-        (batch, left)
-    }
-
-    async fn tell_here(&self, batch: &Batch) -> Vec<usize> {
-        let told = self
-            .shared
-            .streams
-            .ask(DEADLINE, |reply| streams::Message::Changed {
-                changes: batch.changes.iter().map(streams::Changed::here).collect(),
-                heard: streams::Heard::here(reply),
-            });
-        match told.await {
-            Ok(()) => Vec::new(),
-            Err(_no_answer) => (0..batch.changes.len()).collect(),
-        }
-    }
-
-    async fn tell_hub(&self, batch: &Batch) -> Vec<usize> {
-        let question = ToHub::Publish {
-            epoch: batch.epoch,
-            changes: batch.changes.clone(),
-            deadline_ms: millis(DEADLINE),
-        };
-        match self
-            .shared
-            .post
-            .ask(batch.lane.shard, question, DEADLINE)
-            .await
-        {
-            Some(Answer::Told { left }) => {
-                let left = left.into_iter().filter_map(|at| usize::try_from(at).ok());
-                left.collect()
-            }
-            other => {
-                debug!(answer = ?other, shard = batch.lane.shard, "changes are not told");
-                (0..batch.changes.len()).collect()
-            }
+    /// Lets it try at once what could not be told.
+    pub(crate) fn hurry(&self) {
+        if self.shared.desk.cast(Message::Hurry).is_err() {
+            debug!("the publisher is restarting, it begins with everything");
         }
     }
 }
@@ -246,7 +199,7 @@ impl Waiting {
                     continue;
                 }
             };
-            shared.work.notify_one();
+            self.publisher.stir();
             waiter.told().await;
         }
     }
@@ -259,145 +212,5 @@ impl Drop for Waiting {
             let telemetry = &self.publisher.shared.telemetry;
             telemetry.change_published(ChangeOutcome::Dropped);
         }
-    }
-}
-
-/// Where changes of one kind go. A task is looked up before its change is noted, so tasks
-/// keep nothing else waiting.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-struct Lane {
-    shard: u16,
-    is_of_tasks: bool,
-}
-
-/// Changes on their way together.
-struct Batch {
-    lane: Lane,
-    epoch: u64,
-    topics: Vec<Arc<Topic>>,
-    changes: Vec<Wire>,
-}
-
-/// What the task of the publisher knows.
-#[derive(Default)]
-struct Desk {
-    /// The map by which the lanes were filled.
-    epoch: u64,
-    lanes: HashMap<Lane, Queue>,
-    /// What no shard owns yet.
-    unowned: VecDeque<(Arc<Topic>, u64)>,
-    /// What was not told to everybody, and when to try again.
-    again: Vec<(Instant, Arc<Topic>)>,
-}
-
-#[derive(Default)]
-struct Queue {
-    waiting: VecDeque<(Arc<Topic>, u64)>,
-    on_their_way: usize,
-}
-
-impl Desk {
-    /// Sorts what is new, and what is to be tried again.
-    fn sort(&mut self, shared: &Shared) {
-        let now = Instant::now();
-        let mut work = std::mem::take(&mut self.unowned);
-        {
-            let mut pending = shared.pending.lock();
-            self.again.retain(|(due, topic)| {
-                if *due <= now {
-                    pending.requeue(topic);
-                }
-                *due > now
-            });
-            work.extend(pending.take());
-        }
-        while let Some((topic, at_us)) = work.pop_front() {
-            let (shard, epoch) = match shared.interest.route(&topic) {
-                Some(route) => route,
-                None if shared.post.has_peers() => {
-                    self.unowned.push_back((topic, at_us));
-                    continue;
-                }
-                None => (0, 0),
-            };
-            if epoch > self.epoch {
-                // What waits may belong to other shards.
-                self.epoch = epoch;
-                for queue in self.lanes.values_mut() {
-                    work.extend(queue.waiting.drain(..));
-                }
-                self.lanes.retain(|_, queue| queue.on_their_way > 0);
-            }
-            let lane = Lane {
-                shard,
-                is_of_tasks: matches!(topic.subject, Subject::Task(_)),
-            };
-            let queue = self.lanes.entry(lane).or_default();
-            queue.waiting.push_back((topic, at_us));
-        }
-    }
-
-    /// Takes out the next batch that may go.
-    fn next(&mut self) -> Option<Batch> {
-        let epoch = self.epoch;
-        let (lane, queue) = self
-            .lanes
-            .iter_mut()
-            .find(|(_, queue)| queue.on_their_way < BATCHES && !queue.waiting.is_empty())?;
-        queue.on_their_way += 1;
-        let mut batch = Batch {
-            lane: *lane,
-            epoch,
-            topics: Vec::new(),
-            changes: Vec::new(),
-        };
-        let mut bytes = 0;
-        while let Some((topic, at_us)) = queue.waiting.pop_front() {
-            bytes += topic.size();
-            batch.changes.push(Wire {
-                topic: Topic::clone(&topic),
-                at_us,
-            });
-            batch.topics.push(topic);
-            if batch.topics.len() >= BATCH || bytes >= BATCH_BYTES {
-                break;
-            }
-        }
-        Some(batch)
-    }
-
-    /// Notes what became of a batch.
-    fn ended(&mut self, shared: &Shared, batch: Batch, left: &[usize]) {
-        if let Some(queue) = self.lanes.get_mut(&batch.lane) {
-            queue.on_their_way -= 1;
-        }
-        let now = Instant::now();
-        let mut pending = shared.pending.lock();
-        for (at, topic) in batch.topics.into_iter().enumerate() {
-            if left.contains(&at) {
-                let attempts = pending.failed(&topic);
-                let pause = AGAIN * 2_u32.saturating_pow(attempts.min(8));
-                self.again.push((now + pause.min(MOST_AGAIN), topic));
-                shared.telemetry.change_published(ChangeOutcome::Retried);
-            } else {
-                pending.told(&topic);
-                shared.telemetry.change_published(ChangeOutcome::Told);
-            }
-        }
-        drop(pending);
-        shared.room.notify_waiters();
-    }
-
-    /// Lets everything be tried again now.
-    fn hurry(&mut self) {
-        let now = Instant::now();
-        for (due, _) in &mut self.again {
-            *due = now;
-        }
-    }
-
-    /// Returns when there is something to try again.
-    fn due(&self) -> Option<Instant> {
-        self.again.iter().map(|(due, _)| *due).min()
     }
 }

@@ -9,8 +9,8 @@
 //! When it fails the cache stays, and the store asks again.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use conduit_actor::{Actor, Failure};
@@ -146,8 +146,6 @@ struct Shared {
     /// not put its answer into the cache.
     forgotten: AtomicU64,
     gauge: Gauge,
-    /// Where new sessions are parked; known once the gateway is whole.
-    gateway: OnceLock<Weak<gateway::Shared>>,
 }
 
 impl Sessions {
@@ -161,7 +159,6 @@ impl Sessions {
                 cached: RwLock::default(),
                 forgotten: AtomicU64::new(0),
                 gauge,
-                gateway: OnceLock::new(),
             }),
         }
     }
@@ -193,23 +190,8 @@ impl Sessions {
         Ok(Some(session))
     }
 
-    /// Opens a session; it is durable when this returns, and what changes is kept until
-    /// it has a stream.
+    /// Opens a session; it is durable when this returns.
     pub(crate) async fn open(&self, record: SessionRecord) -> Result<(), Error> {
-        let gateway = self.shared.gateway.get().and_then(Weak::upgrade);
-        let Some(gateway) = gateway else {
-            return self.store_new(record).await;
-        };
-        let (id, server) = (record.id, record.server.clone());
-        let parked = live::park(&gateway, id, &server);
-        let ((), stored) = tokio::join!(parked, self.store_new(record));
-        if stored.is_err() {
-            live::unpark(&gateway, id);
-        }
-        stored
-    }
-
-    async fn store_new(&self, record: SessionRecord) -> Result<(), Error> {
         let answer = self.ask(ToStore::OpenSession(record)).await?;
         if answer == Answer::Done {
             return Ok(());
@@ -405,9 +387,7 @@ pub(crate) struct Keeper {
 
 impl Keeper {
     pub(crate) fn new(shared: Arc<gateway::Shared>) -> Self {
-        let gateway = Arc::downgrade(&shared);
         // A former life of this actor may have said so already.
-        shared.sessions.shared.gateway.get_or_init(|| gateway);
         let hosted = shared.hosted.iter().filter(|_| shared.sessions.are_kept());
         let lists = hosted.filter_map(|hosted| {
             let lists = shared.interest.want(hosted.session_topics(&[]));

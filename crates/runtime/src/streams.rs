@@ -119,14 +119,12 @@ pub(crate) enum Message {
     /// A client opens a stream.
     Attach {
         listener: Listener,
-        courier: Courier,
         reply: Reply<Result<Attached, Full>>,
     },
     /// A session begins, without a stream. Has to be heard of before its client knows it.
     Park {
         session: Uuid,
         topics: Vec<Topic>,
-        courier: Courier,
         reply: Reply<Result<Arc<Wanted>, Full>>,
     },
     /// What is kept for a session is not all that it wants to hear of.
@@ -245,8 +243,7 @@ pub(crate) struct Streams {
     /// Sessions whose newest stream is here, and of which others may have something.
     claims: HashMap<Uuid, Claim>,
     parking: Parking,
-    /// Known as soon as there is anything to carry.
-    courier: Option<Courier>,
+    courier: Courier,
     watch: Watch,
     propagation: Propagation,
     /// The tasks that streams are told of.
@@ -281,6 +278,7 @@ impl Streams {
         me: Seat<Message>,
         interest: Interest,
         watch: Watch,
+        courier: Courier,
         telemetry: &Telemetry,
     ) -> Self {
         Self {
@@ -294,7 +292,7 @@ impl Streams {
             away: HashMap::new(),
             claims: HashMap::new(),
             parking: Parking::default(),
-            courier: None,
+            courier,
             watch,
             tasks: HashMap::new(),
             stale: BTreeSet::new(),
@@ -308,12 +306,7 @@ impl Actor for Streams {
 
     async fn handle(&mut self, message: Message) -> Result<(), Failure> {
         match message {
-            Message::Attach {
-                listener,
-                courier,
-                reply,
-            } => {
-                self.courier = Some(courier);
+            Message::Attach { listener, reply } => {
                 let attached = self.attach(listener);
                 if let Err(unwanted) = reply.send(attached) {
                     drop(unwanted);
@@ -322,10 +315,8 @@ impl Actor for Streams {
             Message::Park {
                 session,
                 topics,
-                courier,
                 reply,
             } => {
-                self.courier = Some(courier);
                 if let Err(unwanted) = reply.send(self.park(session, topics)) {
                     drop(unwanted);
                 }

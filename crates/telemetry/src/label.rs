@@ -101,6 +101,8 @@ label! {
         Store => "store",
         /// As many sessions are open as may be.
         Sessions => "sessions",
+        /// As many streams, or topics that they listen to, are open as may be.
+        Streams => "streams",
         /// The `Host` is not one of ours (R13).
         Host => "host",
         /// The `Origin` may not talk to us (R13).

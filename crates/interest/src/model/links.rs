@@ -28,13 +28,14 @@ impl World {
             return;
         }
         self.last_link += 1;
+        let mut haste = || [100, 100, 50, 5][self.random.below(4)];
         let link = Link {
             gateway: at,
             gateway_life: gateway.life,
             hub: slot(index),
             hub_life: hub.life,
             is_broken: false,
-            haste: [100, 100, 50, 10][self.random.below(4)],
+            haste: [haste(), haste()],
             to_hub: [Item::Up].into(),
             to_gateway: [Item::Up].into(),
         };
@@ -69,10 +70,10 @@ impl World {
         let mut ends = Vec::new();
         for (&id, link) in &self.links {
             if !link.to_hub.is_empty() {
-                ends.push((id, true, link.haste));
+                ends.push((id, true, link.haste[0]));
             }
             if !link.to_gateway.is_empty() {
-                ends.push((id, false, link.haste));
+                ends.push((id, false, link.haste[1]));
             }
         }
         let Some((id, is_hub, haste)) = self.random.pick(&ends) else {

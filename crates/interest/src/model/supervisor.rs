@@ -35,6 +35,7 @@ pub(super) struct Supervisor {
     pub(super) map: ShardMap,
     /// Gateways that were sent a map and are not reaped.
     pub(super) told: BTreeSet<Uuid>,
+    former: Option<Vec<u16>>,
     reaped: Vec<Uuid>,
     lives: u128,
 }
@@ -45,11 +46,18 @@ impl Supervisor {
         Uuid::from_u128(self.lives)
     }
 
-    pub(super) fn scale(&mut self, shards: Vec<u16>) {
-        self.map = ShardMap {
+    /// Makes a new map: of these shards, or those of the map before the last one.
+    pub(super) fn scale(&mut self, shards: Vec<u16>, is_back: bool) {
+        let shards = match self.former.take() {
+            Some(former) if is_back => former,
+            Some(_) | None => shards,
+        };
+        let map = ShardMap {
             epoch: self.map.epoch + 1,
             shards,
         };
+        let last = std::mem::replace(&mut self.map, map);
+        self.former = Some(last.shards).filter(|shards| !shards.is_empty());
     }
 
     pub(super) fn reap(&mut self, life: Uuid) {

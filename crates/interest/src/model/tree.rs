@@ -67,10 +67,10 @@ impl World {
 
     pub(super) fn scale(&mut self) {
         let chosen = 1 + self.random.below((1 << HUBS) - 1);
-        let shards = (0..HUBS)
-            .filter(|index| chosen & (1 << index) > 0)
-            .map(slot);
-        self.supervisor.scale(shards.collect());
+        let shards = (0..HUBS).filter(|index| chosen & (1 << index) > 0);
+        let shards = shards.map(slot).collect();
+        let is_back = self.random.chance(50);
+        self.supervisor.scale(shards, is_back);
         let map = self.supervisor.map.clone();
         self.log(|| format!("{map:?}"));
         for gateway in self.gateways.iter_mut().filter_map(Place::running_mut) {

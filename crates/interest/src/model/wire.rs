@@ -50,8 +50,9 @@ pub(super) struct Link {
     pub(super) hub: u16,
     pub(super) hub_life: Uuid,
     pub(super) is_broken: bool,
-    /// How often in a hundred times it moves when it could.
-    pub(super) haste: usize,
+    /// How often in a hundred times something comes out when it could: at the hub, and at
+    /// the gateway.
+    pub(super) haste: [usize; 2],
     pub(super) to_hub: VecDeque<Item<ToHub>>,
     pub(super) to_gateway: VecDeque<Item<ToGateway>>,
 }

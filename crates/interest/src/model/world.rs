@@ -16,7 +16,7 @@ use super::wire::Link;
 pub(super) const GATEWAYS: usize = 3;
 pub(super) const HUBS: usize = 4;
 pub(super) const PROCESSES: usize = GATEWAYS + HUBS;
-pub(super) const TOPICS: usize = 4;
+pub(super) const TOPICS: usize = 6;
 
 /// How often what goes wrong, of so many things that happen.
 #[derive(Clone, Copy, Debug)]
@@ -84,15 +84,15 @@ impl World {
             room: _,
         } = self.faults;
         let actions: [(usize, Action); 16] = [
-            (300, Self::move_link),
-            (60, Self::move_control),
+            (500, Self::move_link),
+            (100, Self::move_control),
             (60, Self::follow_up),
             (60, Self::ask),
-            (40, Self::connect),
-            (20, Self::supervise),
-            (30, Self::open),
-            (20, Self::close),
-            (50, Self::publish),
+            (120, Self::connect),
+            (100, Self::supervise),
+            (60, Self::open),
+            (50, Self::close),
+            (30, Self::publish),
             (40, Self::attempt),
             (5, Self::hear_late),
             (breaks, Self::time_out),
@@ -126,8 +126,10 @@ impl World {
         }
         for _ in 0..100 {
             let before = self.activity();
+            // Some hubs start before a gateway is told anything, and await nobody.
+            let first = self.random.below(PROCESSES);
             for at in 0..PROCESSES {
-                self.supervise_one(at);
+                self.supervise_one((first + at) % PROCESSES);
             }
             for pair in 0..GATEWAYS * HUBS {
                 self.connect_pair(pair);

@@ -11,8 +11,17 @@ use tokio::sync::watch;
 pub(super) struct Pending {
     most: usize,
     topics: HashMap<Arc<Topic>, Entry>,
-    /// Those that nobody has taken out yet, and since when, in order.
-    new: Vec<(Arc<Topic>, u64)>,
+    /// Those that nobody has taken out yet, in order.
+    new: Vec<Arc<Topic>>,
+}
+
+/// A topic that was taken out to be told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Taken {
+    pub(super) topic: Arc<Topic>,
+    /// Since when it waits, see [`clock`](crate::clock).
+    pub(super) at_us: u64,
+    version: u64,
 }
 
 /// What became of a change that was added.
@@ -79,7 +88,7 @@ impl Pending {
             return Added::Full(topic);
         }
         let topic = Arc::new(topic);
-        self.new.push((Arc::clone(&topic), at_us));
+        self.new.push(Arc::clone(&topic));
         let entry = Entry {
             at_us,
             version: 1,
@@ -94,53 +103,70 @@ impl Pending {
 
     /// Takes out everything that is new. A change of one of them is another one from now
     /// on.
-    pub(super) fn take(&mut self) -> Vec<(Arc<Topic>, u64)> {
+    pub(super) fn take(&mut self) -> Vec<Taken> {
         let new = std::mem::take(&mut self.new);
-        for (topic, _) in &new {
-            if let Some(entry) = self.topics.get_mut(topic) {
-                entry.taken = Some(entry.version);
-            }
+        let taken = new.into_iter().filter_map(|topic| {
+            let entry = self.topics.get_mut(&topic)?;
+            entry.taken = Some(entry.version);
+            Some(Taken {
+                at_us: entry.at_us,
+                version: entry.version,
+                topic,
+            })
+        });
+        taken.collect()
+    }
+
+    /// Whoever takes them out begins anew: everything is to be told.
+    pub(super) fn begin_anew(&mut self) {
+        for entry in self.topics.values_mut() {
+            entry.taken = None;
         }
-        new
+        self.new = self.topics.keys().cloned().collect();
     }
 
     /// A topic was told to everybody.
-    pub(super) fn told(&mut self, topic: &Arc<Topic>) {
-        let Some(entry) = self.topics.get_mut(topic) else {
+    pub(super) fn told(&mut self, taken: &Taken) {
+        let Some(entry) = self.on_its_way(taken) else {
             return;
         };
-        let told = entry.taken.take().unwrap_or_default();
-        entry.told.send_replace(told);
-        if entry.version > told {
+        entry.taken = None;
+        entry.told.send_replace(taken.version);
+        if entry.version > taken.version {
             entry.failures = 0;
-            self.new.push((Arc::clone(topic), entry.at_us));
+            self.new.push(Arc::clone(&taken.topic));
         } else {
-            self.topics.remove(topic);
+            self.topics.remove(&taken.topic);
             self.tighten();
         }
     }
 
     /// A topic was not told to everybody: a change from now on is the same one. Returns
-    /// how often that has happened before.
-    pub(super) fn failed(&mut self, topic: &Arc<Topic>) -> u32 {
-        let Some(entry) = self.topics.get_mut(topic) else {
-            return 0;
-        };
+    /// how often that has happened before; nothing if it is on its way anew.
+    pub(super) fn failed(&mut self, taken: &Taken) -> Option<u32> {
+        let entry = self.on_its_way(taken)?;
         entry.taken = None;
         let failures = entry.failures;
         entry.failures = failures.saturating_add(1);
-        failures
+        Some(failures)
     }
 
     /// A topic that was not told is to be told again.
     pub(super) fn requeue(&mut self, topic: &Arc<Topic>) {
-        if let Some(entry) = self.topics.get(topic) {
-            self.new.push((Arc::clone(topic), entry.at_us));
+        let entry = self.topics.get(topic);
+        if entry.is_some_and(|entry| entry.taken.is_none()) {
+            self.new.push(Arc::clone(topic));
         }
     }
 
     pub(super) fn len(&self) -> usize {
         self.topics.len()
+    }
+
+    /// Finds what this attempt was for, unless another one has begun.
+    fn on_its_way(&mut self, taken: &Taken) -> Option<&mut Entry> {
+        let entry = self.topics.get_mut(&taken.topic)?;
+        (entry.taken == Some(taken.version)).then_some(entry)
     }
 
     /// A crowd that has left leaves no memory behind.
@@ -197,15 +223,23 @@ mod tests {
         waiter.told().now_or_never().is_some()
     }
 
+    /// Takes the only topic out that is new.
+    #[track_caller]
+    fn take(pending: &mut Pending) -> Taken {
+        let mut taken = pending.take();
+        assert_eq!(taken.len(), 1, "{taken:?}");
+        taken.remove(0)
+    }
+
     #[test]
     fn what_waits_is_told_once_however_often_it_changes() {
         let mut pending = Pending::new(9);
         let one = first(pending.add(topic("a"), 1));
         let other = again(pending.add(topic("a"), 2));
 
-        let taken = pending.take();
-        assert_eq!(taken, [(Arc::new(topic("a")), 1)]);
-        pending.told(&taken[0].0);
+        let taken = take(&mut pending);
+        assert_eq!(taken.at_us, 1, "it waits since the first");
+        pending.told(&taken);
 
         assert!(is_told(one) && is_told(other));
         assert_eq!((pending.take().len(), pending.len()), (0, 0));
@@ -215,16 +249,17 @@ mod tests {
     fn what_changes_on_its_way_is_told_again() {
         let mut pending = Pending::new(9);
         let early = first(pending.add(topic("a"), 1));
-        let taken = pending.take();
+        let taken = take(&mut pending);
         let late = first(pending.add(topic("a"), 5));
         let later = again(pending.add(topic("a"), 6));
 
-        pending.told(&taken[0].0);
+        pending.told(&taken);
 
         assert!(is_told(early));
-        assert!(late.told.has_changed().is_ok_and(|told| told) && !is_told(later));
-        assert_eq!(pending.take(), [(Arc::new(topic("a")), 5)]);
-        pending.told(&taken[0].0);
+        assert!(!is_told(later));
+        let taken = take(&mut pending);
+        assert_eq!(taken.at_us, 5);
+        pending.told(&taken);
         assert!(is_told(late));
         assert_eq!(pending.len(), 0);
     }
@@ -233,17 +268,34 @@ mod tests {
     fn what_could_not_be_told_takes_later_changes_along() {
         let mut pending = Pending::new(9);
         let early = first(pending.add(topic("a"), 1));
-        let taken = pending.take();
+        let taken = take(&mut pending);
         let late = first(pending.add(topic("a"), 5));
 
-        assert_eq!(pending.failed(&taken[0].0), 0);
+        assert_eq!(pending.failed(&taken), Some(0));
         let later = again(pending.add(topic("a"), 6));
-        pending.requeue(&taken[0].0);
-        assert_eq!(pending.take().len(), 1);
-        pending.told(&taken[0].0);
+        pending.requeue(&taken.topic);
+        let taken = take(&mut pending);
+        pending.told(&taken);
 
         assert!(is_told(early) && is_told(late) && is_told(later));
         assert_eq!(pending.len(), 0);
+    }
+
+    #[test]
+    fn an_attempt_from_before_the_beginning_tells_of_nothing_newer() {
+        let mut pending = Pending::new(9);
+        let early = first(pending.add(topic("a"), 1));
+        let before = take(&mut pending);
+        let late = first(pending.add(topic("a"), 5));
+
+        pending.begin_anew();
+        let now = take(&mut pending);
+        pending.told(&before);
+        assert_eq!(pending.failed(&before), None);
+        assert_eq!(pending.len(), 1, "it is still on its way");
+        pending.told(&now);
+
+        assert!(is_told(early) && is_told(late));
     }
 
     #[test]

@@ -72,7 +72,7 @@ impl Exchange<'_> {
         reply.session = Some(record.id);
         let later = Later::of(self, dispatch, context);
         self.shared.tasks.spawn(async move {
-            match shared.sessions.open(record).await {
+            match live::begin(&shared, record).await {
                 // A client that left has its session; it will end by being idle.
                 Ok(()) => later.answer(reply),
                 Err(error) => {

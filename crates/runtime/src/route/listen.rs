@@ -56,7 +56,7 @@ impl Exchange<'_> {
         let berth = match self.shared.open_streams.enter(None) {
             Ok(berth) => berth,
             Err(refused) => {
-                self.shared.telemetry.refused(RefusedReason::Overload);
+                self.shared.telemetry.refused(RefusedReason::Streams);
                 return later.busy(refused.to_string());
             }
         };
@@ -132,7 +132,7 @@ async fn open(
         match live::attach(&shared, listener).await {
             Ok(place) => Some(place),
             Err(unable) => {
-                shared.telemetry.refused(RefusedReason::Overload);
+                shared.telemetry.refused(RefusedReason::Streams);
                 return later.busy(unable.to_string());
             }
         }

@@ -331,10 +331,7 @@ impl Streams {
     }
 
     fn carry(&self, parcel: Parcel, answerer: Option<Answerer>) {
-        match &self.courier {
-            Some(courier) => courier.carry(parcel, self.me.clone(), answerer),
-            None => debug!("a session is known here before anybody has brought it"),
-        }
+        self.courier.carry(parcel, self.me.clone(), answerer);
     }
 }
 

@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use conduit_link::Receiver;
 use conduit_link::Subject;
 use conduit_telemetry::Telemetry;
 use tokio_util::task::TaskTracker;
@@ -7,6 +8,7 @@ use tokio_util::task::TaskTracker;
 use super::courier::{Parcel, Then, To};
 use super::newest::Left;
 use super::*;
+use crate::mail::PostOffice;
 use crate::store::StoreDoor;
 use crate::tasks::Waiting;
 
@@ -21,12 +23,13 @@ fn gateway() -> Streams {
         tracker: TaskTracker::new(),
         waiting: Waiting::default(),
     };
-    Streams::new(
-        Seat::new("streams"),
-        interest,
-        watch,
-        &Telemetry::new("test"),
-    )
+    let receiver: Receiver = Arc::new(|_, _| {});
+    let courier = Courier {
+        post: PostOffice::new(None, receiver, Duration::ZERO),
+        patience: Duration::ZERO,
+        tracker: TaskTracker::new(),
+    };
+    Streams::new(Seat::new("streams"), interest, watch, courier, &telemetry)
 }
 
 fn topic(uri: &str) -> Topic {
