@@ -30,6 +30,8 @@ pub(crate) struct Gateways {
     /// are links.
     attached: Mutex<Vec<Arc<Gateway>>>,
     changed: Notify,
+    /// One has gone.
+    left: AtomicBool,
     deadline: Duration,
     tasks: TaskTracker,
 }
@@ -80,6 +82,7 @@ impl Gateways {
         Self {
             attached: Mutex::new(Vec::new()),
             changed: Notify::new(),
+            left: AtomicBool::new(false),
             deadline,
             tasks,
         }
@@ -98,7 +101,15 @@ impl Gateways {
     }
 
     pub(crate) fn detach(&self, link: &Link) {
-        self.attached.lock().retain(|gateway| !gateway.is(link));
+        let has_left = {
+            let mut attached = self.attached.lock();
+            let before = attached.len();
+            attached.retain(|gateway| !gateway.is(link));
+            attached.len() < before
+        };
+        if has_left {
+            self.left.store(true, Ordering::Release);
+        }
         self.changed.notify_one();
     }
 
@@ -115,6 +126,19 @@ impl Gateways {
     /// Safe: the next call hears of it.
     pub(crate) async fn changed(&self) {
         self.changed.notified().await;
+    }
+
+    /// Whether a gateway has gone since the last time; it may have told nobody what it has
+    /// written.
+    pub(crate) fn has_left(&self) -> bool {
+        self.left.swap(false, Ordering::AcqRel)
+    }
+
+    /// Tells every gateway that any task may have changed.
+    pub(crate) fn tell_any_changed(&self) {
+        for gateway in self.all() {
+            self.add(&gateway, News::change_any);
+        }
     }
 
     /// Returns whoever is attached.

@@ -33,6 +33,10 @@ const CALL_PAUSE: Duration = Duration::from_millis(5);
 /// The time after which a look that failed is tried again.
 const RETRY: Duration = Duration::from_secs(1);
 
+/// How often after a gateway has gone, tick by tick, the others compare the tasks that they
+/// watch once more: its last words may have come in late.
+const AFTERWARDS: u8 = 2;
+
 /// What the supervisor knows of the lives of gateways.
 pub(crate) type Lives = watch::Receiver<Option<Vec<Uuid>>>;
 
@@ -48,6 +52,7 @@ impl Keeper {
         let mut not_before = Instant::now();
         let mut no_call_before = Instant::now();
         let mut more_lives = true;
+        let mut untold = 0;
         loop {
             let next = self.plan().map(|next| next.max(not_before));
             // What is rare and short goes first.
@@ -55,6 +60,10 @@ impl Keeper {
                 biased;
                 () = self.gateways.changed() => {
                     self.gateways.greet(self.writer.ready() > 0);
+                    if self.gateways.has_left() {
+                        untold = AFTERWARDS;
+                        self.tell_what_nobody_told().await;
+                    }
                     self.bury(&mut lives).await;
                 }
                 changed = lives.changed(), if more_lives => {
@@ -71,6 +80,10 @@ impl Keeper {
                 }
                 () = self.sooner.notified() => {}
                 _ = ticks.tick() => {
+                    if let Some(left) = u8::checked_sub(untold, 1) {
+                        untold = left;
+                        self.tell_what_nobody_told().await;
+                    }
                     self.bury(&mut lives).await;
                     self.call_for_takers();
                 }
@@ -143,6 +156,15 @@ impl Keeper {
         };
         self.swept(StoreOperation::SweepTasks, done, start);
         pause
+    }
+
+    /// Lets gateways compare the tasks that they watch, because a gateway has gone that may
+    /// have published nothing of what it wrote last.
+    async fn tell_what_nobody_told(&self) {
+        // Behind whatever it has written. A failure was logged, and nothing is written then.
+        if self.writer.run(|_tables| Ok(())).await.is_ok() {
+            self.gateways.tell_any_changed();
+        }
     }
 
     /// Takes tasks from those that have died.
