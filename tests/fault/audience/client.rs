@@ -24,7 +24,7 @@ const OPENINGS: usize = 64;
 const ALL: usize = usize::MAX;
 /// What a slow reader takes at once, in bytes, and how long it rests after that.
 const SIP: usize = 64;
-const REST: Duration = Duration::from_millis(10);
+const REST: Duration = Duration::from_millis(40);
 /// How long one that stalls takes nothing, and after how many readings, at most.
 const STALL: usize = 4_000;
 const READINGS: usize = 50;
