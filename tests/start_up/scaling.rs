@@ -152,15 +152,7 @@ async fn a_wish_that_cannot_be_kept_is_refused_and_changes_nothing() {
 
 #[tokio::test]
 async fn a_process_that_does_not_come_is_named_and_the_others_serve() {
-    let options = Options::conduit()
-        .gateways(1)
-        .environment("CONDUIT_SUPERVISOR_RESTARTS", "0");
-    let tree = Tree::start(options).await;
-    tree.signal_slot("hub-0", Signal::KILL).await;
-    wait_until("the hub to be parked", PATIENCE, async || {
-        (tree.slot("hub-0").await.phase == "parked").then_some(())
-    })
-    .await;
+    let tree = with_a_parked_hub().await;
 
     let output = scale(tree.state_dir(), &["hub", "2"]).await;
 
@@ -168,6 +160,29 @@ async fn a_process_that_does_not_come_is_named_and_the_others_serve() {
         refused(&output, 69, said);
     }
     assert_eq!(tree.slot("hub-1").await.phase, "serving");
+    tree.stop().await;
+}
+
+#[tokio::test]
+async fn a_command_that_is_overtaken_says_what_is_wanted_now() {
+    let tree = with_a_parked_hub().await;
+    let overtake = async {
+        wait_until("the wish to be heard", PATIENCE, async || {
+            let slots = tree.status().await.slots;
+            slots.iter().any(|slot| slot.slot == "hub-2").then_some(())
+        })
+        .await;
+        done(scale(tree.state_dir(), &["hub", "2", "--no-wait"]).await)
+    };
+
+    let (output, _) = tokio::join!(scale(tree.state_dir(), &["hub", "3"]), overtake);
+
+    for said in [
+        "SUPERVISOR-002",
+        "hub: 1 -> 3 was overtaken, 2 is wanted now",
+    ] {
+        refused(&output, 69, said);
+    }
     tree.stop().await;
 }
 
@@ -271,6 +286,20 @@ async fn the_list_of_commands_explains_them() {
         assert!(help.lines().any(listed), "{help}");
     }
     assert!(!help.contains("child"), "{help}");
+}
+
+/// Starts a tree whose only hub does not come back for a while.
+async fn with_a_parked_hub() -> Tree {
+    let options = Options::conduit()
+        .gateways(1)
+        .environment("CONDUIT_SUPERVISOR_RESTARTS", "0");
+    let tree = Tree::start(options).await;
+    tree.signal_slot("hub-0", Signal::KILL).await;
+    wait_until("the hub to be parked", PATIENCE, async || {
+        (tree.slot("hub-0").await.phase == "parked").then_some(())
+    })
+    .await;
+    tree
 }
 
 async fn scale(state_dir: &Path, arguments: &[&str]) -> Output {

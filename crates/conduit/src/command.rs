@@ -7,16 +7,11 @@ pub(crate) mod hub;
 pub(crate) mod keys;
 pub(crate) mod scale;
 pub(crate) mod tasks;
-mod tree;
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use conduit_errors::{Code, Coded};
-
-/// Where in the state directory the supervisor says at which address its admin port is:
-/// the configuration may leave the port open.
-pub(crate) const ADMIN: &str = "run/admin";
 
 /// Why a command has no answer.
 #[derive(Debug, thiserror::Error)]
@@ -68,6 +63,14 @@ pub(crate) enum Error {
         /// What is not there.
         missing: String,
     },
+    /// Another wish has come before this one was fulfilled.
+    #[error("{done} was overtaken, {wanted} is wanted now")]
+    Overtaken {
+        /// What was done.
+        done: String,
+        /// How many processes there are to be now.
+        wanted: u16,
+    },
     /// Standard output did not take the answer.
     #[error("cannot write to standard output")]
     Output {
@@ -92,7 +95,7 @@ impl Coded for Error {
             Self::StoreRefused => Code::INTERNAL,
             Self::NoSupervisor { .. } => Code::SUPERVISOR_SILENT,
             Self::NotKept => Code::STATE_UNUSABLE,
-            Self::Unfinished { .. } => Code::SCALE_UNFINISHED,
+            Self::Unfinished { .. } | Self::Overtaken { .. } => Code::SCALE_UNFINISHED,
             Self::Output { .. } | Self::Export { .. } => Code::OUTPUT_UNWRITABLE,
         }
     }

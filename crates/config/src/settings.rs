@@ -158,9 +158,8 @@ tables! {
         /// Over HTTP each has a connection of its own: `http.max_connections` holds too.
         /// Since 0.1.
         max_streams: NonZeroUsize = count(100_000), 1..=1_000_000;
-        /// The most streams of one session, or of one principal, that are open at once, for
-        /// each gateway; one more is refused with 429. A client with neither is not
-        /// counted. Since 0.1.
+        /// The most streams of one session that are open at once, for each gateway; one more
+        /// is refused with 429. A client without a session is not counted. Since 0.1.
         max_streams_per_owner: NonZeroUsize = count(64), 1..=1_000_000;
         /// The most resources, and the most tasks, that one listen request may name; one
         /// with more is refused. Since 0.1.

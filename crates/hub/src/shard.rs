@@ -289,9 +289,10 @@ impl Shard {
     fn look(&self, epoch: u64, changes: &[Change]) -> Result<(Vec<usize>, Vec<Told>), Unknown> {
         let mut left = Vec::new();
         let mut told: BTreeMap<u64, Told> = BTreeMap::new();
-        self.roster.read(|book| {
+        self.roster.ask(|book| {
+            book.ask_audience(epoch)?;
             for (at, change) in changes.iter().enumerate() {
-                let audience = book.audience(epoch, &change.topic)?;
+                let audience = book.audience_now(&change.topic);
                 if audience.is_partial {
                     left.push(at);
                 }

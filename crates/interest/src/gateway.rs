@@ -5,6 +5,7 @@
 mod tests;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use conduit_link::{ShardMap, Topic, owner_of};
@@ -13,14 +14,19 @@ use conduit_link::{ShardMap, Topic, owner_of};
 const MOST_BYTES: usize = 256 * 1024;
 /// The most topics in one question.
 const MOST_TOPICS: usize = 4_096;
+/// Tables of so many places are left as they are; a crowd that has left larger ones leaves
+/// no memory behind.
+const SPARE: usize = 1_024;
 
-/// What one gateway wants to hear of. Bound: so many topics as it was made for.
+/// What one gateway wants to hear of.
+///
+/// Bounds: so many topics as it was made for. What is wanted no longer is remembered until
+/// its shard has answered for that, and goes before what is newly wanted.
 #[derive(Debug)]
 pub struct Ledger {
     most: usize,
     map: ShardMap,
-    /// How many want each.
-    wanted: HashMap<Arc<Topic>, usize>,
+    wanted: HashMap<Arc<Topic>, Want>,
     /// Topics for which a shard has no room.
     refused: HashSet<Arc<Topic>>,
     shards: HashMap<u16, Shard>,
@@ -77,6 +83,40 @@ pub enum Outcome {
     Failed,
 }
 
+/// A topic that is wanted.
+#[derive(Clone, Copy, Debug)]
+struct Want {
+    fingerprint: u64,
+    /// How many want it.
+    count: usize,
+}
+
+/// A topic that is found by its fingerprint, as there may be very many of them.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Keyed {
+    fingerprint: u64,
+    topic: Arc<Topic>,
+}
+
+impl Hash for Keyed {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.fingerprint.hash(state);
+    }
+}
+
+impl Keyed {
+    fn of(topic: &Arc<Topic>) -> Self {
+        Self::new(topic.fingerprint(), topic)
+    }
+
+    fn new(fingerprint: u64, topic: &Arc<Topic>) -> Self {
+        Self {
+            fingerprint,
+            topic: Arc::clone(topic),
+        }
+    }
+}
+
 /// One shard, as we know it.
 #[derive(Debug, Default)]
 struct Shard {
@@ -87,12 +127,18 @@ struct Shard {
     settled: Option<u64>,
     /// What it may know that we want, and whether that is certain: it has said so, and
     /// has owned it ever since.
-    known: HashMap<Arc<Topic>, bool>,
+    known: HashMap<Keyed, bool>,
     /// What it has to be told that we want, and no longer want.
-    register: BTreeSet<Arc<Topic>>,
-    unregister: BTreeSet<Arc<Topic>>,
+    register: BTreeSet<Keyed>,
+    unregister: BTreeSet<Keyed>,
     /// The most topics in one question, less where there was no room for more.
     limit: Option<usize>,
+    /// Those that it had to be told of when it was entered, and has not answered for.
+    owed: BTreeSet<Keyed>,
+    /// Whether topics were registered since some were unregistered.
+    has_registered: bool,
+    /// Whether there was no room though we take some that we no longer need.
+    is_short: bool,
     /// What somebody listens to, by what it has told us on this connection.
     listened: HashSet<u64>,
     /// The map by which that is everything.
@@ -134,17 +180,18 @@ impl Ledger {
     /// Wants topics once less.
     pub fn release(&mut self, topics: &[Arc<Topic>]) {
         for topic in topics {
-            let Some(count) = self.wanted.get_mut(topic) else {
+            let Some(want) = self.wanted.get_mut(topic) else {
                 continue;
             };
-            *count -= 1;
-            if *count > 0 {
+            want.count -= 1;
+            if want.count > 0 {
                 continue;
             }
+            let key = Keyed::new(want.fingerprint, topic);
             self.wanted.remove(topic);
             self.refused.remove(topic);
-            if let Some(shard) = self.owner(topic) {
-                shard.unwant(topic);
+            if let Some(shard) = self.owner(key.fingerprint) {
+                shard.unwant(&key);
             }
         }
         tighten(&mut self.wanted);
@@ -162,18 +209,22 @@ impl Ledger {
         }
         self.refused.clear();
         for (&index, shard) in &mut self.shards {
-            shard.register.clear();
+            let is_owned = |key: &Keyed| owner_of(map, key.fingerprint) == Some(index);
+            shard.register.retain(is_owned);
+            shard.owed.clear();
             shard.limit = None;
-            for (topic, is_certain) in &mut shard.known {
+            for (key, is_certain) in &mut shard.known {
                 // Another shard may say meanwhile that nobody listens to it.
-                *is_certain &= owner_of(map, topic.fingerprint()) == Some(index);
-                shard.unregister.insert(Arc::clone(topic));
+                if !is_owned(key) {
+                    *is_certain = false;
+                    shard.unregister.insert(key.clone());
+                }
             }
         }
-        for topic in self.wanted.keys() {
-            let owner = owner_of(&self.map, topic.fingerprint());
+        for (topic, want) in &self.wanted {
+            let owner = owner_of(&self.map, want.fingerprint);
             if let Some(shard) = owner.and_then(|owner| self.shards.get_mut(&owner)) {
-                shard.want(topic);
+                shard.want(&Keyed::new(want.fingerprint, topic));
             }
         }
         true
@@ -197,22 +248,22 @@ impl Ledger {
         let limit = shard.limit.unwrap_or(MOST_TOPICS);
         let question = if shard.entered != Some(epoch) {
             Question::Enter
-        } else if !shard.register.is_empty() {
-            let topics = some(&shard.register, limit);
-            for topic in &topics {
-                shard.known.entry(Arc::clone(topic)).or_insert(false);
-            }
-            Question::Register(topics)
+        } else if shard.is_short && !shard.unregister.is_empty() {
+            shard.leave()
         } else if shard.settled != Some(epoch) {
-            Question::Settle
-        } else if !shard.unregister.is_empty() {
-            let gone = some(&shard.unregister, MOST_TOPICS);
-            // What is wanted again from here on has to be registered again, behind this.
-            for topic in &gone {
-                shard.unregister.remove(topic);
-                shard.doubt(topic);
+            // Only what was wanted before: whatever is wanted since is answered for when it
+            // is registered, and there may be no end of it.
+            match some(&shard.owed, limit) {
+                owed if owed.is_empty() => Question::Settle,
+                owed => shard.enroll(owed),
             }
-            Question::Unregister(gone)
+        } else if shard.has_registered && !shard.unregister.is_empty() {
+            // Their turn, so that what comes and goes quickly leaves nothing behind.
+            shard.leave()
+        } else if !shard.register.is_empty() {
+            shard.enroll(some(&shard.register, limit))
+        } else if !shard.unregister.is_empty() {
+            shard.leave()
         } else {
             return None;
         };
@@ -235,43 +286,51 @@ impl Ledger {
         // back: what it says of that says nothing.
         let is_new = ask.epoch == self.map.epoch;
         match (ask.question, outcome) {
-            (Question::Enter, Outcome::Done) => shard.entered = Some(ask.epoch),
+            (Question::Enter, Outcome::Done) => {
+                shard.entered = Some(ask.epoch);
+                shard.owed.clone_from(&shard.register);
+            }
             (Question::Settle, Outcome::Done) => shard.settled = Some(ask.epoch),
             (Question::Register(topics), Outcome::Done) if is_new => {
                 shard.limit = None;
-                for topic in topics {
-                    if shard.register.remove(&topic) {
-                        shard.known.insert(topic, true);
+                for key in topics.iter().map(Keyed::of) {
+                    shard.owed.remove(&key);
+                    if shard.register.remove(&key) {
+                        shard.known.insert(key, true);
                     }
                 }
             }
             (Question::Register(topics), Outcome::Full) if is_new && topics.len() > 1 => {
                 shard.limit = Some(topics.len() / 2);
             }
+            (Question::Register(_), Outcome::Full) if is_new && !shard.unregister.is_empty() => {
+                shard.is_short = true;
+            }
             (Question::Register(topics), Outcome::Full) if is_new => {
                 let mut refused = Vec::new();
-                for topic in topics {
-                    if shard.register.remove(&topic) {
+                for key in topics.iter().map(Keyed::of) {
+                    shard.owed.remove(&key);
+                    if shard.register.remove(&key) {
+                        self.refused.insert(Arc::clone(&key.topic));
+                        refused.push(Arc::clone(&key.topic));
                         // An earlier question that failed may have been done.
-                        shard.unregister.insert(Arc::clone(&topic));
-                        self.refused.insert(Arc::clone(&topic));
-                        refused.push(topic);
+                        shard.unregister.insert(key);
                     }
                 }
                 return refused;
             }
             (Question::Unregister(topics), Outcome::Done) => {
-                for topic in topics {
-                    if !shard.register.contains(&topic) {
-                        shard.known.remove(&topic);
+                for key in topics.iter().map(Keyed::of) {
+                    if !shard.register.contains(&key) {
+                        shard.known.remove(&key);
                     }
                 }
                 tighten(&mut shard.known);
             }
             (Question::Unregister(topics), Outcome::Full | Outcome::Failed) => {
-                for topic in topics {
-                    if !shard.register.contains(&topic) {
-                        shard.unregister.insert(topic);
+                for key in topics.iter().map(Keyed::of) {
+                    if !shard.register.contains(&key) {
+                        shard.unregister.insert(key);
                     }
                 }
             }
@@ -303,9 +362,10 @@ impl Ledger {
         if self.refused.contains(topic) {
             return Heard::Refused;
         }
-        let owner = self.map_owner(topic);
+        let key = Keyed::of(topic);
+        let owner = owner_of(&self.map, key.fingerprint);
         match owner.and_then(|owner| self.shards.get(&owner)) {
-            Some(shard) if shard.is_certain(topic) => Heard::Yes,
+            Some(shard) if shard.is_certain(&key) => Heard::Yes,
             Some(_) | None => Heard::NotYet,
         }
     }
@@ -327,7 +387,8 @@ impl Ledger {
     /// Returns the shard that owns a topic, and the epoch of the map by which it does.
     #[must_use]
     pub fn route(&self, topic: &Topic) -> Option<(u16, u64)> {
-        self.map_owner(topic).map(|owner| (owner, self.map.epoch))
+        let owner = owner_of(&self.map, topic.fingerprint())?;
+        Some((owner, self.map.epoch))
     }
 
     /// Returns how many topics are wanted.
@@ -341,27 +402,33 @@ impl Ledger {
 
 impl Ledger {
     fn want_one(&mut self, topic: Topic) -> Arc<Topic> {
-        if let Some((known, _)) = self.wanted.get_key_value(&topic) {
-            let topic = Arc::clone(known);
-            if let Some(count) = self.wanted.get_mut(&topic) {
-                *count += 1;
+        if let Some((known, want)) = self.wanted.get_key_value(&topic) {
+            let key = Keyed::new(want.fingerprint, known);
+            if let Some(want) = self.wanted.get_mut(&topic) {
+                want.count += 1;
             }
-            return topic;
+            // There may be room by now: who wants it hears how it is.
+            if self.refused.remove(&topic)
+                && let Some(shard) = self.owner(key.fingerprint)
+            {
+                shard.want(&key);
+            }
+            return key.topic;
         }
-        let topic = Arc::new(topic);
-        self.wanted.insert(Arc::clone(&topic), 1);
-        if let Some(shard) = self.owner(&topic) {
-            shard.want(&topic);
+        let key = Keyed::of(&Arc::new(topic));
+        let want = Want {
+            fingerprint: key.fingerprint,
+            count: 1,
+        };
+        self.wanted.insert(Arc::clone(&key.topic), want);
+        if let Some(shard) = self.owner(key.fingerprint) {
+            shard.want(&key);
         }
-        topic
+        key.topic
     }
 
-    fn map_owner(&self, topic: &Topic) -> Option<u16> {
-        owner_of(&self.map, topic.fingerprint())
-    }
-
-    fn owner(&mut self, topic: &Topic) -> Option<&mut Shard> {
-        let owner = self.map_owner(topic)?;
+    fn owner(&mut self, fingerprint: u64) -> Option<&mut Shard> {
+        let owner = owner_of(&self.map, fingerprint)?;
         self.shards.get_mut(&owner)
     }
 
@@ -375,10 +442,11 @@ impl Ledger {
             is_up,
             ..Shard::default()
         };
-        for topic in self.wanted.keys() {
-            let is_owned = owner_of(&self.map, topic.fingerprint()) == Some(index);
-            if is_owned && !self.refused.contains(topic) {
-                shard.want(topic);
+        for (topic, want) in &self.wanted {
+            if owner_of(&self.map, want.fingerprint) == Some(index) {
+                // Another life of the shard may have room.
+                self.refused.remove(topic);
+                shard.want(&Keyed::new(want.fingerprint, topic));
             }
         }
     }
@@ -386,54 +454,74 @@ impl Ledger {
 
 impl Shard {
     /// It owns a topic that is wanted.
-    fn want(&mut self, topic: &Arc<Topic>) {
-        self.unregister.remove(topic);
-        if !self.is_certain(topic) {
-            self.register.insert(Arc::clone(topic));
+    fn want(&mut self, key: &Keyed) {
+        self.unregister.remove(key);
+        if !self.is_certain(key) {
+            self.register.insert(key.clone());
         }
     }
 
     /// It owns a topic that is wanted no longer.
-    fn unwant(&mut self, topic: &Arc<Topic>) {
-        self.register.remove(topic);
-        if self.known.contains_key(topic) {
-            self.unregister.insert(Arc::clone(topic));
+    fn unwant(&mut self, key: &Keyed) {
+        self.register.remove(key);
+        self.owed.remove(key);
+        if self.known.contains_key(key) {
+            self.unregister.insert(key.clone());
         }
     }
 
-    fn is_certain(&self, topic: &Arc<Topic>) -> bool {
-        self.known.get(topic).is_some_and(|is_certain| *is_certain)
+    /// Tells it that we want these.
+    fn enroll(&mut self, topics: Vec<Keyed>) -> Question {
+        self.has_registered = true;
+        for key in &topics {
+            self.known.entry(key.clone()).or_insert(false);
+        }
+        Question::Register(bare(topics))
     }
 
-    /// It may know of a topic, or not.
-    fn doubt(&mut self, topic: &Arc<Topic>) {
-        if let Some(is_certain) = self.known.get_mut(topic) {
-            *is_certain = false;
+    /// Picks what it is told that we no longer want. What is wanted again from here on has
+    /// to be registered again, behind this.
+    fn leave(&mut self) -> Question {
+        self.has_registered = false;
+        self.is_short = false;
+        let gone = some(&self.unregister, MOST_TOPICS);
+        for key in &gone {
+            self.unregister.remove(key);
+            // It may know of it, or not.
+            if let Some(is_certain) = self.known.get_mut(key) {
+                *is_certain = false;
+            }
         }
+        Question::Unregister(bare(gone))
+    }
+
+    fn is_certain(&self, key: &Keyed) -> bool {
+        self.known.get(key).is_some_and(|is_certain| *is_certain)
     }
 }
 
+fn bare(keys: Vec<Keyed>) -> Vec<Arc<Topic>> {
+    keys.into_iter().map(|key| key.topic).collect()
+}
+
 /// Picks as many topics as fit into one question; at least one.
-fn some(topics: &BTreeSet<Arc<Topic>>, limit: usize) -> Vec<Arc<Topic>> {
+fn some(topics: &BTreeSet<Keyed>, limit: usize) -> Vec<Keyed> {
     let mut size = 0;
-    let fits = topics.iter().take(limit).take_while(|topic| {
+    let fits = topics.iter().take(limit).take_while(|key| {
         let is_first = size == 0;
-        size += topic.size();
+        size += key.topic.size();
         is_first || size <= MOST_BYTES
     });
     fits.cloned().collect()
 }
 
-/// A crowd that has left leaves no memory behind.
-const SPARE: usize = 1_024;
-
-fn tighten<V>(map: &mut HashMap<Arc<Topic>, V>) {
+fn tighten<K: Eq + Hash, V>(map: &mut HashMap<K, V>) {
     if map.capacity() > SPARE && map.capacity() / 8 > map.len() {
         map.shrink_to(map.len() * 2);
     }
 }
 
-fn tighten_set<T: Eq + std::hash::Hash>(set: &mut HashSet<T>) {
+fn tighten_set<T: Eq + Hash>(set: &mut HashSet<T>) {
     if set.capacity() > SPARE && set.capacity() / 8 > set.len() {
         set.shrink_to(set.len() * 2);
     }

@@ -183,6 +183,8 @@ impl<L: Clone> Shard<L> {
         if let Some((_, gateway)) = self.linked(link_id) {
             gateway.link = None;
             gateway.entered = None;
+            // On its next link it is told everything.
+            gateway.news.discard();
         }
     }
 
@@ -230,7 +232,7 @@ impl<L: Clone> Shard<L> {
         if !begun.is_empty() {
             self.number += 1;
         }
-        for gateway in self.gateways.values_mut() {
+        for gateway in self.attached() {
             gateway.news.begun(&begun);
         }
         Ok(Number(self.number))
@@ -275,13 +277,30 @@ impl<L: Clone> Shard<L> {
     ///
     /// [`Unknown`].
     pub fn audience(&mut self, epoch: u64, topic: &Topic) -> Result<Audience<L>, Unknown> {
+        self.ask_audience(epoch)?;
+        Ok(self.audience_now(topic))
+    }
+
+    /// Says whether [`audience_now`](Self::audience_now) may be asked, by this map.
+    ///
+    /// # Errors
+    ///
+    /// [`Unknown`].
+    pub fn ask_audience(&mut self, epoch: u64) -> Result<(), Unknown> {
         self.learn(epoch);
         if epoch < self.epoch {
-            return Err(Unknown::Stale);
+            Err(Unknown::Stale)
+        } else if self.is_open() {
+            Ok(())
+        } else {
+            Err(Unknown::NotYet)
         }
-        if !self.is_open() {
-            return Err(Unknown::NotYet);
-        }
+    }
+
+    /// Says to whom a change has to be told, just after
+    /// [`ask_audience`](Self::ask_audience).
+    #[must_use]
+    pub fn audience_now(&self, topic: &Topic) -> Audience<L> {
         let mut audience = Audience {
             links: Vec::new(),
             is_partial: false,
@@ -297,7 +316,7 @@ impl<L: Clone> Shard<L> {
                 None => {}
             }
         }
-        Ok(audience)
+        audience
     }
 
     /// Whether it is known, by the newest map, who listens to what.
@@ -398,6 +417,12 @@ impl<L: Clone> Shard<L> {
         gateways.find(|(_, gateway)| gateway.life == *life)
     }
 
+    /// Those that can be told something.
+    fn attached(&mut self) -> impl Iterator<Item = &mut Gateway<L>> {
+        let gateways = self.gateways.values_mut();
+        gateways.filter(|gateway| gateway.link.is_some())
+    }
+
     fn all_awaited(&self, is_so: impl Fn(&Gateway<L>) -> bool) -> bool {
         let so: HashSet<Uuid> = self
             .gateways
@@ -420,7 +445,7 @@ impl<L: Clone> Shard<L> {
     }
 
     fn spread_gone(&mut self, gone: &[u64]) {
-        for gateway in self.gateways.values_mut() {
+        for gateway in self.attached() {
             gateway.news.gone(gone);
         }
     }

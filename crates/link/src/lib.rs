@@ -56,9 +56,9 @@ pub use self::link::{CallError, Lane, Link, SendError};
 pub use self::links::{Error, Links, Options};
 pub use self::message::{
     Answer, Asker, Change, FromHub, FromStore, Hello, Holding, Mail, Message, NewTask, Operation,
-    Recipients, Refusal, Replay, Roll, SessionRecord, ShardMap, ShardView, Subject, TakenTask,
-    TaskAnswer, TaskEntry, TaskEra, TaskOwner, TaskQuestion, TaskRecord, TaskStatus, TaskWork,
-    ToChild, ToHub, ToStore, ToSupervisor, Topic,
+    Recipients, Refusal, Replay, Roll, SessionRecord, ShardMap, ShardView, SlotState, Subject,
+    TakenTask, TaskAnswer, TaskEntry, TaskEra, TaskOwner, TaskQuestion, TaskRecord, TaskStatus,
+    TaskWork, ToChild, ToHub, ToStore, ToSupervisor, Topic, TreeView,
 };
 pub use self::shard::{owner, owner_of};
 pub use self::slot::{NotASlot, Role, Slot};

@@ -140,7 +140,7 @@ pub struct ShardView {
     pub registrations: u64,
     /// Gateways that are attached.
     pub gateways: u64,
-    /// Changes that are on their way to gateways.
+    /// Mails and batches of changes that are on their way to gateways.
     pub in_flight: u64,
     /// Changes that were published here, since the start of its process.
     pub published: u64,
@@ -165,6 +165,33 @@ pub enum Operation {
     },
     /// How is the hub? [`Answer::Hub`].
     ShowHub,
+    /// What is in the tree, and what should be? [`Answer::Tree`].
+    ShowTree,
+}
+
+/// What is in the tree, and what should be.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TreeView {
+    /// Every slot that is there, kind after kind, those that are scaled away until their
+    /// last process is reaped.
+    pub slots: Vec<SlotState>,
+    /// How many hubs there are to be.
+    pub hubs: u16,
+    /// How many gateways there are to be.
+    pub gateways: u16,
+}
+
+/// One slot of the tree.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SlotState {
+    /// Its name.
+    pub slot: Slot,
+    /// What it is doing, such as `serving` or `parked`.
+    pub phase: String,
+    /// Whether its process serves.
+    pub serves: bool,
+    /// For a hub, whether the newest shard map has it; true for the others.
+    pub mapped: bool,
 }
 
 /// What a gateway asks of a hub.
@@ -188,8 +215,8 @@ pub enum ToHub {
         /// The epoch.
         epoch: u64,
     },
-    /// Call: this gateway wants to hear of these topics, until the connection ends.
-    /// [`Answer::Done`] once no gateway believes any more that nobody listens to them;
+    /// Call: this gateway wants to hear of these topics, until it takes that back, leaves
+    /// it out on its next connection, or is dead. [`Answer::Done`] once no gateway believes any more that nobody listens to them;
     /// [`Refusal::Full`], and then of none of them.
     Register {
         /// The map by which this shard owns them.
@@ -313,14 +340,17 @@ pub enum Mail {
         reason: Option<String>,
     },
     /// A session has opened a stream of its own at the sender, which is the newest unless
-    /// the receiver has a newer one (R25). Holds for a while; sent again and again.
+    /// the receiver has a newer one (R25). Holds for a while; sent again and again. Taken if
+    /// the receiver has an older one, or keeps what changes for the session; what the
+    /// session was not told of is handed over before that is answered.
     StreamOpened {
         /// The session.
         session: String,
         /// When, in microseconds since 1970.
         opened: u64,
     },
-    /// That stream is closed: an older one counts again. Taken if there is one.
+    /// That stream is closed: an older one counts again. Taken if the receiver has one, and
+    /// believes nobody else to have a newer one.
     StreamClosed {
         /// The session.
         session: String,
@@ -363,7 +393,8 @@ pub enum Mail {
         /// Whether it is an error.
         is_error: bool,
     },
-    /// A task of a session has changed.
+    /// A task of a session has changed. Taken if the receiver has a stream of the session,
+    /// or keeps what changes for it and has not let it go to another gateway.
     TaskStatus {
         /// The session.
         session: String,
@@ -546,7 +577,9 @@ pub enum Answer {
     /// Whether the mail meant anything to its receiver.
     Receipt {
         /// For a find: a request is here. For a cancel: it was, and has been told to
-        /// stop. For a stream: there is an older one here.
+        /// stop. For a stream that was opened, and for what a session is to be told: it
+        /// has a stream here, or what changes is kept for it. For a stream that was
+        /// closed: there is an older one here. For a response: its question is asked here.
         taken: bool,
     },
     /// What became of a mail.
@@ -568,6 +601,8 @@ pub enum Answer {
     Shard(ShardView),
     /// How the hub is: each of its shards that answers.
     Hub(Vec<ShardView>),
+    /// What is in the tree.
+    Tree(TreeView),
     /// There were so many processes of that role, and shall be as many as were asked for.
     Scaled {
         /// How many there were to be.

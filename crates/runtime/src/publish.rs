@@ -6,9 +6,9 @@
 //! sends again what was not told to everybody: after a hub's death, by a new map, or while
 //! a gateway is away.
 //!
-//! When the actor fails, everything that is pending is told anew.
+//! When the actor fails, everything that is pending is told anew, within a second.
 //!
-//! Bounds: [`MOST`] topics, and so many batches on their way as `desk.rs` says.
+//! Bounds: [`MOST`] topics and the tasks beyond, and so many batches on their way as `desk.rs` says.
 
 mod desk;
 mod pending;
@@ -35,6 +35,7 @@ use crate::streams;
 
 /// The most topics that change at once.
 const MOST: usize = 100_000;
+
 /// Publishes the changes of all servers of this process; cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Publisher {

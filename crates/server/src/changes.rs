@@ -29,6 +29,9 @@ pub enum Change {
 /// for each of its clients that asked to hear of such (R41). Clients that are slow
 /// hear of it once, however often it happened, and of nothing too late (R21).
 ///
+/// While 100,000 topics of this process wait to be told, as when the hub is away, a change of
+/// yet another one is only told as long as somebody awaits it.
+///
 /// A callback finds it in its context, see [`Context::changes`](crate::Context::changes);
 /// a [`Server`](crate::Server) gets it with [`attach`](crate::Server::attach). Before
 /// a server is hosted, nobody hears anything.

@@ -20,8 +20,9 @@
 //!
 //! # Bounds
 //!
-//! One process and one task for each slot; one open probe for each gateway; four
-//! scrapes and 16 operations at a time; [`MOST_GATEWAYS`] and [`MOST_HUBS`]. A stop takes the graces of the three kinds, and after each
+//! One process and one task for each slot, of which there are [`MOST_GATEWAYS`] and
+//! [`MOST_HUBS`] at most; one open probe for each gateway; four scrapes and 16 operations
+//! at a time. A stop takes the graces of the three kinds, and after each
 //! [`Options::kill_after`] at most.
 //!
 //! Not here: signals (the caller turns them into [`Supervisor::stop`] and

@@ -8,7 +8,8 @@
 use std::sync::Arc;
 
 use conduit_link::{
-    Answer, Answerer, Lane, Message as Body, Operation, Refusal, Role, ShardView, ToChild,
+    Answer, Answerer, Lane, Message as Body, Operation, Refusal, Role, ShardView, SlotState,
+    ToChild, TreeView,
 };
 use tokio::task::JoinSet;
 use tracing::{debug, error, info};
@@ -16,7 +17,7 @@ use tracing::{debug, error, info};
 use crate::children;
 use crate::house::House;
 use crate::plan::most;
-use crate::table::Target;
+use crate::table::{Table, Target};
 
 /// The most operations at one time.
 pub(crate) const OPERATIONS: usize = 16;
@@ -45,6 +46,7 @@ async fn answer(house: &Arc<House>, operation: Operation) -> Answer {
     match operation {
         Operation::Scale { role, count } => scale(house, role, count).await,
         Operation::ShowHub => Answer::Hub(show_hub(house).await),
+        Operation::ShowTree => Answer::Tree(show_tree(&house.table.lock())),
     }
 }
 
@@ -84,6 +86,22 @@ async fn scale(house: &Arc<House>, role: Role, count: u16) -> Answer {
     Answer::Scaled { from }
 }
 
+/// Shows what `/status` shows. A wish that was answered is in the table.
+fn show_tree(table: &Table) -> TreeView {
+    let map = table.roster.map();
+    let slots = table.shown().into_iter().map(|(member, _)| SlotState {
+        slot: member.slot.clone(),
+        phase: member.place.phase().as_str().to_owned(),
+        serves: member.place.serving(),
+        mapped: member.slot.role != Role::Hub || map.shards.contains(&member.slot.index),
+    });
+    TreeView {
+        slots: slots.collect(),
+        hubs: table.roster.wanted(Role::Hub),
+        gateways: table.roster.wanted(Role::Gateway),
+    }
+}
+
 /// Asks every hub that serves, all at once; those that do not answer are left out.
 async fn show_hub(house: &Arc<House>) -> Vec<ShardView> {
     let targets = house.table.lock().targets(Some(Role::Hub));
@@ -106,4 +124,44 @@ async fn show_shard(house: Arc<House>, target: Target) -> Option<ShardView> {
         Err(error) => debug!(%peer, %error, "hub does not answer"),
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use conduit_link::Slot;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::plan::Options;
+
+    #[test]
+    fn a_tree_shows_who_serves_which_hubs_own_topics_and_what_is_wished_for() {
+        let slots = vec![Slot::STORE, Slot::hub(0), Slot::gateway(0)];
+        let mut table = Table::new(slots, &Options::default());
+        let store = &mut table.roster.member(0).unwrap().place;
+        store.started(Duration::ZERO, 1, Uuid::from_u128(1));
+        store.ready(Duration::ZERO);
+        table.scale(Role::Hub, 2, Duration::ZERO);
+        table.scale(Role::Gateway, 3, Duration::ZERO);
+        table.scale(Role::Gateway, 2, Duration::ZERO);
+
+        let tree = show_tree(&table);
+
+        assert_eq!((tree.hubs, tree.gateways), (2, 2));
+        let shown: Vec<_> = tree
+            .slots
+            .iter()
+            .filter(|state| state.slot.role != Role::Gateway)
+            .map(|state| (&state.slot, state.serves, state.mapped))
+            .collect();
+        let expected = [
+            (&Slot::STORE, true, true),
+            (&Slot::hub(0), false, true),
+            (&Slot::hub(1), false, false),
+        ];
+        assert_eq!(shown, expected);
+        assert_eq!(tree.slots.first().unwrap().phase, "serving");
+    }
 }

@@ -65,6 +65,22 @@ pub(crate) struct Args {
     #[arg(long)]
     pub(crate) tasks: bool,
 
+    /// Measure the subscription hub of the fixture servers, all of it unless said what
+    #[arg(long, value_name = "WHAT", value_delimiter = ',', num_args = 0..)]
+    pub(crate) hub: Option<Vec<HubLoad>>,
+
+    /// How many streams are held while the hub is measured
+    #[arg(long, default_value_t = 5_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) streams: u32,
+
+    /// How many changes are told to all of them
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub(crate) touches: u32,
+
+    /// How many streams are opened and closed, twice
+    #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    pub(crate) churn: u32,
+
     /// How many tasks are stored when look-ups are measured
     #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     pub(crate) stored: u64,
@@ -84,6 +100,23 @@ pub(crate) struct Args {
     /// How often a measurement is repeated that others disturbed; the quietest is kept
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(0..=20))]
     pub(crate) retries: u32,
+}
+
+/// What can be measured of the hub.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum HubLoad {
+    /// One change to many listen streams, beside bare hyper
+    FanOut,
+    /// The same to many sessions with a stream and a subscription each
+    FanOutLegacy,
+    /// All streams cut and opened again at once
+    Storm,
+    /// Changes as fast as one callback can tell them
+    Publish,
+    /// The hub killed while changes are told
+    Death,
+    /// Streams opened and closed again and again
+    Churn,
 }
 
 /// What the bench is to itself when it starts itself.
@@ -126,11 +159,20 @@ pub(crate) enum Binary {
 }
 
 impl Args {
+    /// Returns what to measure of the hub.
+    pub(crate) fn chosen_of_hub(&self) -> Vec<HubLoad> {
+        match &self.hub {
+            Some(chosen) if chosen.is_empty() => HubLoad::value_variants().to_vec(),
+            Some(chosen) => chosen.clone(),
+            None => Vec::new(),
+        }
+    }
+
     /// Returns the loads to drive.
     pub(crate) fn chosen_loads(&self) -> Vec<Load> {
         match &self.loads {
             Some(loads) => loads.clone(),
-            None if self.startup || self.memory || self.tasks => Vec::new(),
+            None if self.startup || self.memory || self.tasks || self.hub.is_some() => Vec::new(),
             None => Load::value_variants().to_vec(),
         }
     }
@@ -227,6 +269,22 @@ mod tests {
     }
 
     #[test]
+    fn all_of_the_hub_is_measured_unless_said_what() {
+        let parse = |options: &[&str]| {
+            Args::try_parse_from(std::iter::once("bench").chain(options.iter().copied()))
+                .expect("options that exist")
+                .chosen_of_hub()
+        };
+
+        assert_eq!(parse(&[]), []);
+        assert_eq!(parse(&["--hub", "--pin"]), HubLoad::value_variants());
+        assert_eq!(
+            parse(&["--hub", "storm,fan-out"]),
+            [HubLoad::Storm, HubLoad::FanOut]
+        );
+    }
+
+    #[test]
     fn asking_for_something_else_alone_drives_no_load() {
         let parse = |options: &[&str]| {
             Args::try_parse_from(std::iter::once("bench").chain(options.iter().copied()))
@@ -236,6 +294,7 @@ mod tests {
         assert_eq!(parse(&[]).chosen_loads(), Load::value_variants());
         assert_eq!(parse(&["--startup"]).chosen_loads(), []);
         assert_eq!(parse(&["--tasks"]).chosen_loads(), []);
+        assert_eq!(parse(&["--hub"]).chosen_loads(), []);
         assert_eq!(
             parse(&["--memory", "--loads", "ping,pool-legacy"]).chosen_loads(),
             [Load::Ping, Load::PoolLegacy]

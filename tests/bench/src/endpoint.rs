@@ -13,12 +13,13 @@ pub(crate) struct Endpoint {
     pub(crate) path: String,
 }
 
-/// Finds the endpoint in one line of what a start prints; most lines have none.
+/// Finds the endpoint of this name in one line of what a start prints; most lines have
+/// none.
 ///
 /// Fails when the line names an endpoint that is not on loopback, or none at all.
-pub(crate) fn in_line(line: &str) -> anyhow::Result<Option<Endpoint>> {
+pub(crate) fn in_line(line: &str, name: &str) -> anyhow::Result<Option<Endpoint>> {
     let mut words = line.split_whitespace();
-    if words.next() != Some("endpoint") {
+    if words.next() != Some(name) {
         return Ok(None);
     }
     let url = words.next().context("an endpoint without a URL")?;
@@ -30,7 +31,7 @@ pub(crate) fn in_line(line: &str) -> anyhow::Result<Option<Endpoint>> {
 
 fn parse(url: &str) -> anyhow::Result<Endpoint> {
     let rest = url.strip_prefix("http://").context("not http://")?;
-    let (authority, path) = rest.split_once('/').context("a path is missing")?;
+    let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
     let address: SocketAddr = authority.parse().context("not an IP address and a port")?;
     if !address.ip().is_loopback() {
         bail!("not on a loopback address");
@@ -45,16 +46,17 @@ mod tests {
 
     #[test]
     fn the_line_of_the_endpoint_is_told_from_the_others() {
-        let found = in_line("  endpoint   http://127.0.0.1:8080/mcp").expect("a good one");
+        let line = "  endpoint   http://127.0.0.1:8080/mcp";
+        let found = in_line(line, "endpoint").expect("a good one");
 
         let endpoint = found.expect("an endpoint");
         assert_eq!(endpoint.address.port(), 8080);
         assert_eq!(endpoint.path, "/mcp");
-        assert_eq!(
-            in_line("  admin  http://127.0.0.1:9464").expect("none"),
-            None
-        );
-        assert_eq!(in_line("").expect("none"), None);
+        let admin = "  admin      http://127.0.0.1:9464  (/metrics /healthz)";
+        assert_eq!(in_line(admin, "endpoint").expect("none"), None);
+        let found = in_line(admin, "admin").expect("a good one");
+        assert_eq!(found.expect("an endpoint").path, "/");
+        assert_eq!(in_line("", "endpoint").expect("none"), None);
     }
 
     #[test]
@@ -63,9 +65,10 @@ mod tests {
             "http://10.0.0.1:80/mcp",
             "http://[::]:80/mcp",
             "https://127.0.0.1:1/x",
-            "http://127.0.0.1:1",
+            "http://127.0.0.1",
         ] {
-            assert!(in_line(&format!("endpoint {url}")).is_err(), "{url}");
+            let line = format!("endpoint {url}");
+            assert!(in_line(&line, "endpoint").is_err(), "{url}");
         }
     }
 }

@@ -3,6 +3,8 @@
 //! It checks nothing and knows nothing: what it costs is what every server on hyper
 //! and `serde_json` pays before it does work of its own.
 
+mod streams;
+
 use std::borrow::Cow;
 use std::convert::Infallible;
 use std::fs;
@@ -11,7 +13,6 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
@@ -27,6 +28,8 @@ use tokio::runtime::Builder;
 use tokio::task::JoinSet;
 
 use crate::args::FloorOptions;
+
+use self::streams::{Answer, Streams};
 
 const CALL: &str = r#"{"content":[{"type":"text","text":"hello"}],"resultType":"complete"}"#;
 const INITIALIZE: &str = r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"floor","version":"0"}}"#;
@@ -57,8 +60,16 @@ struct Envelope<'a> {
     #[serde(borrow)]
     method: Cow<'a, str>,
     /// Found, but not looked into.
-    #[serde(borrow, rename = "params")]
-    _params: Option<&'a RawValue>,
+    #[serde(borrow)]
+    params: Option<&'a RawValue>,
+}
+
+impl Envelope<'_> {
+    /// Says whether it calls the tool that tells all streams of a change.
+    fn touches(&self) -> bool {
+        let params = self.params.map_or("", RawValue::get);
+        params.contains(r#""name":"touch""#)
+    }
 }
 
 async fn accept(list: Arc<str>) -> anyhow::Result<()> {
@@ -67,21 +78,22 @@ async fn accept(list: Arc<str>) -> anyhow::Result<()> {
         .context("cannot bind the floor's socket")?;
     let address = listener.local_addr().context("cannot ask for the port")?;
     writeln!(std::io::stdout(), "endpoint http://{address}/mcp")?;
+    let streams = Arc::new(Streams::default());
     let mut connections = JoinSet::new();
     loop {
         let (stream, _peer) = listener.accept().await.context("cannot accept")?;
         while connections.try_join_next().is_some() {}
-        let list = Arc::clone(&list);
+        let (list, streams) = (Arc::clone(&list), Arc::clone(&streams));
         connections.spawn(async move {
             // Who hangs up has what they wanted.
-            drop(connection(stream, &list).await);
+            drop(connection(stream, &list, &streams).await);
         });
     }
 }
 
-async fn connection(stream: TcpStream, list: &str) -> anyhow::Result<()> {
+async fn connection(stream: TcpStream, list: &str, streams: &Streams) -> anyhow::Result<()> {
     stream.set_nodelay(true)?;
-    let service = service_fn(|request| answer(request, list));
+    let service = service_fn(|request| answer(request, list, streams));
     http1::Builder::new()
         .serve_connection(TokioIo::new(stream), service)
         .await?;
@@ -91,7 +103,11 @@ async fn connection(stream: TcpStream, list: &str) -> anyhow::Result<()> {
 async fn answer(
     request: Request<Incoming>,
     list: &str,
-) -> Result<Response<Full<Bytes>>, Infallible> {
+    streams: &Streams,
+) -> Result<Response<Answer>, Infallible> {
+    if *request.method() == Method::GET {
+        return Ok(streams.open().await);
+    }
     if *request.method() != Method::POST {
         return Ok(empty(StatusCode::METHOD_NOT_ALLOWED));
     }
@@ -106,7 +122,13 @@ async fn answer(
         return Ok(empty(StatusCode::ACCEPTED));
     };
     Ok(match &*envelope.method {
-        "tools/call" => json(id, CALL),
+        "subscriptions/listen" => streams.open().await,
+        "tools/call" => {
+            if envelope.touches() {
+                streams.update().await;
+            }
+            json(id, CALL)
+        }
         "tools/list" => json(id, list),
         "initialize" => {
             let mut response = json(id, INITIALIZE);
@@ -118,21 +140,21 @@ async fn answer(
     })
 }
 
-fn json(id: &str, result: &str) -> Response<Full<Bytes>> {
+fn json(id: &str, result: &str) -> Response<Answer> {
     let (begin, middle, end) = (r#"{"jsonrpc":"2.0","id":"#, r#","result":"#, "}");
     let length = begin.len() + id.len() + middle.len() + result.len() + end.len();
     let mut body = String::with_capacity(length);
     for part in [begin, id, middle, result, end] {
         body.push_str(part);
     }
-    let mut response = Response::new(Full::new(body.into()));
+    let mut response = Response::new(Answer::Whole(Full::new(body.into())));
     let json = HeaderValue::from_static("application/json");
     response.headers_mut().insert(CONTENT_TYPE, json);
     response
 }
 
-fn empty(status: StatusCode) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::default());
+fn empty(status: StatusCode) -> Response<Answer> {
+    let mut response = Response::new(Answer::Whole(Full::default()));
     *response.status_mut() = status;
     response
 }

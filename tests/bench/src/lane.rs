@@ -153,9 +153,11 @@ impl Tally {
     }
 }
 
-// === Behind the lane ===
-
-async fn begin_session(connection: &mut Connection, endpoint: &Endpoint) -> Result<String, String> {
+/// Opens a session and returns its id.
+pub(crate) async fn begin_session(
+    connection: &mut Connection,
+    endpoint: &Endpoint,
+) -> Result<String, String> {
     let said = |trouble: Trouble| format!("initialize: {trouble}");
     let initialize = load::initialize(endpoint);
     let head = connection.ask(initialize.bytes()).await.map_err(said)?;

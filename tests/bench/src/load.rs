@@ -1,5 +1,7 @@
 //! The requests that targets are driven with, and what a good answer to each is.
 
+pub(crate) mod calls;
+
 use clap::ValueEnum;
 use serde::Deserialize;
 use serde_json::Value;

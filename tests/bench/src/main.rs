@@ -4,6 +4,7 @@
 
 mod affinity;
 mod args;
+mod audience;
 mod binaries;
 mod connection;
 mod endpoint;

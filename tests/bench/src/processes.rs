@@ -88,6 +88,44 @@ pub(crate) fn memory(root: u32) -> anyhow::Result<Vec<Memory>> {
     Ok(found)
 }
 
+/// Returns the nanoseconds of CPU time that the threads of a tree have used so far.
+///
+/// Finer than [`Cpu`]; a thread that has ended is missed.
+pub(crate) fn nanoseconds(root: u32) -> u64 {
+    let threads = |pid| fs::read_dir(format!("/proc/{pid}/task")).into_iter();
+    let threads = tree(root).into_iter().flat_map(threads).flatten().flatten();
+    threads
+        .filter_map(|thread| {
+            let text = fs::read_to_string(thread.path().join("schedstat")).ok()?;
+            text.split_whitespace().next()?.parse::<u64>().ok()
+        })
+        .sum()
+}
+
+/// Returns the processes of a tree in slots that begin so, such as `gateway-`.
+pub(crate) fn in_slots(root: u32, prefix: &str) -> Vec<u32> {
+    let of = |pid: &u32| slot(*pid).is_some_and(|slot| slot.starts_with(prefix));
+    tree(root).into_iter().filter(of).collect()
+}
+
+/// Returns how many descriptors a process has open.
+pub(crate) fn descriptors(pid: u32) -> usize {
+    fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count)
+}
+
+/// Returns the memory that the kernel keeps for its own objects, in KiB: sockets too.
+pub(crate) fn kernel_memory() -> u64 {
+    let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let slab = text.lines().find_map(|line| line.strip_prefix("Slab:"));
+    let slab = slab.and_then(|slab| slab.split_whitespace().next()?.parse().ok());
+    slab.unwrap_or_default()
+}
+
+/// Kills a process.
+pub(crate) fn kill(pid: u32) {
+    signal(pid, Signal::KILL);
+}
+
 /// Asks a process to end.
 pub(crate) fn terminate(pid: u32) {
     signal(pid, Signal::TERM);
@@ -167,13 +205,28 @@ fn pss(text: &str) -> Option<u64> {
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// Returns the first argument, which is the role of one of our processes.
+/// Returns the slot of one of our processes, else its first argument or its program.
 fn role(pid: u32) -> String {
+    slot(pid).unwrap_or_else(|| {
+        let mut arguments = arguments(pid).into_iter();
+        let program = arguments.next().unwrap_or_default();
+        let role = arguments.next().filter(|role| !role.is_empty());
+        role.unwrap_or(program)
+    })
+}
+
+fn slot(pid: u32) -> Option<String> {
+    let arguments = arguments(pid);
+    let at = arguments.iter().position(|argument| argument == "--slot")?;
+    arguments.get(at + 1).cloned()
+}
+
+fn arguments(pid: u32) -> Vec<String> {
     let raw = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let mut arguments = raw.split(|byte| *byte == 0).map(String::from_utf8_lossy);
-    let program = arguments.next().unwrap_or_default();
-    let role = arguments.next().filter(|role| !role.is_empty());
-    role.unwrap_or(program).into_owned()
+    let arguments = raw.split(|byte| *byte == 0);
+    arguments
+        .map(|argument| String::from_utf8_lossy(argument).into_owned())
+        .collect()
 }
 
 fn seconds(ticks: u64) -> f64 {

@@ -1,5 +1,6 @@
 //! The whole run: starts the targets, measures them in turn, prints the tables.
 
+mod hub;
 mod report;
 mod tasks;
 
@@ -61,6 +62,9 @@ pub(crate) async fn everything(args: &Args) -> anyhow::Result<()> {
     }
     if args.tasks {
         tasks::measure(&run).await?;
+    }
+    if run.args.hub.is_some() {
+        hub::measure(&run).await?;
     }
     let loads = args.chosen_loads();
     if !loads.is_empty() {

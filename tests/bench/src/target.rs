@@ -86,6 +86,15 @@ impl Target {
         Ok(())
     }
 
+    /// Returns where its admin port is, which it prints after its endpoint.
+    ///
+    /// Not cancel safe, and good for one time: what was read is gone.
+    pub(crate) async fn admin(&mut self) -> anyhow::Result<Endpoint> {
+        timeout(PATIENCE, self.processes.endpoint("admin"))
+            .await
+            .context("no admin port")?
+    }
+
     /// Returns the root of its processes.
     pub(crate) fn root(&self) -> u32 {
         self.processes.child.id()
@@ -148,8 +157,8 @@ impl Processes {
         matches!(self.child.try_wait(), Ok(Some(_)))
     }
 
-    /// Reads until the line with the endpoint.
-    async fn endpoint(&mut self) -> anyhow::Result<Endpoint> {
+    /// Reads until the line with an endpoint of this name.
+    async fn endpoint(&mut self, name: &str) -> anyhow::Result<Endpoint> {
         let stdout = self.stdout.as_mut().context("no standard output")?;
         let mut line = String::new();
         loop {
@@ -161,7 +170,7 @@ impl Processes {
             if line.len() > LONGEST_LINE {
                 bail!("it prints no lines");
             }
-            if let Some(endpoint) = endpoint::in_line(&line)? {
+            if let Some(endpoint) = endpoint::in_line(&line, name)? {
                 return Ok(endpoint);
             }
         }
@@ -217,7 +226,7 @@ fn command(name: Name, binaries: &Binaries, setup: Setup<'_>, folder: &Path) -> 
 
 /// Waits for a good answer and returns where it came from.
 async fn answering(processes: &mut Processes) -> anyhow::Result<Endpoint> {
-    let endpoint = processes.endpoint().await?;
+    let endpoint = processes.endpoint("endpoint").await?;
     let request = Load::Modern.request(&endpoint, None);
     loop {
         if let Some(status) = processes.child.try_wait().context("cannot wait for it")? {

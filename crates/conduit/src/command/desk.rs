@@ -6,13 +6,12 @@ use std::time::Duration;
 
 use conduit_config::Settings;
 use conduit_link::{
-    Answer, CallError, Lane, Link, Links, Message, Operation, Options, Refusal, Slot,
+    Answer, CallError, Lane, Link, Links, Message, Operation, Options, Refusal, Slot, TreeView,
 };
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use uuid::Uuid;
 
 use super::Error;
-use super::tree::{self, Seen};
 use crate::failure::Failure;
 
 /// A link to the supervisor of a state directory, while a command lasts.
@@ -48,30 +47,20 @@ impl Desk {
     ///
     /// [`Error::NoSupervisor`] when nobody answers, or not to us; [`Error::NotKept`].
     pub(super) async fn ask(&self, operation: Operation) -> Result<Answer, Failure> {
-        let answer = tokio::select! {
-            biased;
-            answer = self.call(operation) => answer,
-            () = self.turned_away() => {
-                return Err(self.silent("it runs another build, or as another user"));
-            }
-        };
-        match answer {
-            Ok(Answer::Refused(Refusal::Storage)) => Err(Error::NotKept.into()),
-            Ok(Answer::Refused(Refusal::NotNow)) => Err(self.silent("it is stopping, or busy")),
-            Ok(Answer::Refused(_)) => Err(self.silent("it refuses, others ask too much of it")),
-            Ok(answer) => Ok(answer),
-            Err(_unanswered) => Err(self.silent("nothing runs there, or it hangs")),
-        }
+        self.ask_within(PATIENCE, operation).await
     }
 
     /// Looks at the tree.
     ///
     /// # Errors
     ///
-    /// [`Error::NoSupervisor`] when its admin port does not show it.
-    pub(super) async fn look(&self) -> Result<Vec<Seen>, Failure> {
-        let seen = tree::look(&self.state_dir).await;
-        seen.map_err(|_unanswered| self.silent("its admin port does not answer"))
+    /// [`Error::NoSupervisor`] when nobody answers soon, or not to us.
+    pub(super) async fn look(&self) -> Result<TreeView, Failure> {
+        let answer = self.ask_within(LOOK_PATIENCE, Operation::ShowTree).await?;
+        let Answer::Tree(tree) = answer else {
+            return Err(Self::misunderstood());
+        };
+        Ok(tree)
     }
 
     /// Says that an answer is not one to the question.
@@ -99,12 +88,35 @@ pub(super) fn slot(life: Uuid) -> Slot {
 
 /// How long a supervisor may take to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How long it may take to show the tree, for which it waits for nobody.
+const LOOK_PATIENCE: Duration = Duration::from_secs(2);
 /// How often a command looks whether it was turned away.
 const LOOK: Duration = Duration::from_millis(50);
 
 impl Desk {
-    async fn call(&self, operation: Operation) -> Result<Answer, CallError> {
-        let until = Instant::now() + PATIENCE;
+    async fn ask_within(
+        &self,
+        patience: Duration,
+        operation: Operation,
+    ) -> Result<Answer, Failure> {
+        let answer = tokio::select! {
+            biased;
+            answer = self.call(patience, operation) => answer,
+            () = self.turned_away() => {
+                return Err(self.silent("it runs another build, or as another user"));
+            }
+        };
+        match answer {
+            Ok(Answer::Refused(Refusal::Storage)) => Err(Error::NotKept.into()),
+            Ok(Answer::Refused(Refusal::NotNow)) => Err(self.silent("it is stopping, or busy")),
+            Ok(Answer::Refused(_)) => Err(self.silent("it refuses, others ask too much of it")),
+            Ok(answer) => Ok(answer),
+            Err(_unanswered) => Err(self.silent("nothing runs there, or it hangs")),
+        }
+    }
+
+    async fn call(&self, patience: Duration, operation: Operation) -> Result<Answer, CallError> {
+        let until = Instant::now() + patience;
         loop {
             let left = until.saturating_duration_since(Instant::now());
             let question = Message::Operation(operation.clone());

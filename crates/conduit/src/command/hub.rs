@@ -48,7 +48,7 @@ async fn look(desk: &Desk) -> Result<Vec<Shard>, Failure> {
     let mut first = show(desk).await?;
     tokio::time::sleep(BETWEEN).await;
     let (second, tree) = (show(desk).await?, desk.look().await?);
-    let slots = tree.into_iter().map(|seen| seen.slot);
+    let slots = tree.slots.into_iter().map(|state| state.slot);
     let mut shards: Vec<_> = slots
         .filter(|slot| slot.role == Role::Hub)
         .map(|slot| Shard { slot, seen: None })

@@ -4,12 +4,11 @@ use std::time::Duration;
 
 use conduit_config::{Settings, Sources, load};
 use conduit_errors::chain;
-use conduit_link::{Answer, Operation, Role};
+use conduit_link::{Answer, Operation, Role, SlotState, TreeView};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::Error;
 use super::desk::Desk;
-use super::tree::Seen;
 use crate::args::{Kind, Scale};
 use crate::failure::Failure;
 use crate::role::{block_on, settings};
@@ -63,15 +62,18 @@ async fn wait(desk: &Desk, role: Role, count: u16, done: &str) -> Result<(), Fai
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         looks.tick().await;
-        let missing = match desk.look().await {
-            Ok(tree) => missing(&tree, role, count),
-            Err(unseen) => Some(chain(&unseen).to_string()),
+        let progress = match desk.look().await {
+            Ok(tree) => progress(&tree, role, count),
+            Err(unseen) => Progress::Missing(chain(&unseen).to_string()),
         };
-        let Some(missing) = missing else {
-            return Ok(());
+        let done = done.to_owned();
+        let missing = match progress {
+            Progress::Complete => return Ok(()),
+            Progress::Overtaken { wanted } => return Err(Error::Overtaken { done, wanted }.into()),
+            Progress::Missing(missing) => missing,
         };
         if Instant::now() >= until {
-            let (done, patience_s) = (done.to_owned(), PATIENCE.as_secs());
+            let patience_s = PATIENCE.as_secs();
             return Err(Error::Unfinished {
                 done,
                 patience_s,
@@ -82,24 +84,50 @@ async fn wait(desk: &Desk, role: Role, count: u16, done: &str) -> Result<(), Fai
     }
 }
 
+/// How far a wish has come true.
+#[derive(Debug, PartialEq, Eq)]
+enum Progress {
+    Complete,
+    /// This is still to come, or to go.
+    Missing(String),
+    /// Somebody has wished for another count since.
+    Overtaken {
+        wanted: u16,
+    },
+}
+
+fn progress(tree: &TreeView, role: Role, count: u16) -> Progress {
+    let wanted = match role {
+        Role::Hub => tree.hubs,
+        Role::Gateway => tree.gateways,
+        Role::Store | Role::Supervisor | Role::Operator => count,
+    };
+    if wanted != count {
+        return Progress::Overtaken { wanted };
+    }
+    missing(&tree.slots, role, count).map_or(Progress::Complete, Progress::Missing)
+}
+
 /// Says what the tree has not, or has too much, if anything.
-fn missing(tree: &[Seen], role: Role, count: u16) -> Option<String> {
+fn missing(slots: &[SlotState], role: Role, count: u16) -> Option<String> {
     let complaints: Vec<_> = (0..count)
         .filter_map(|index| {
-            let seen = tree
+            let state = slots
                 .iter()
-                .find(|seen| seen.slot.role == role && seen.slot.index == index);
-            match seen {
+                .find(|state| state.slot.role == role && state.slot.index == index);
+            match state {
                 None => Some(format!("{}-{index} is not there", role.as_str())),
-                Some(seen) if !seen.serves => Some(format!("{} is {}", seen.slot, seen.phase)),
-                Some(seen) if !seen.mapped => Some(format!("{} owns no topics", seen.slot)),
+                Some(state) if !state.serves => Some(format!("{} is {}", state.slot, state.phase)),
+                Some(state) if !state.mapped => Some(format!("{} owns no topics", state.slot)),
                 Some(_) => None,
             }
         })
         .chain(
-            tree.iter()
-                .filter(|seen| seen.slot.role == role && seen.slot.index >= count && seen.serves)
-                .map(|seen| format!("{} still serves", seen.slot)),
+            slots
+                .iter()
+                .filter(|state| state.slot.role == role && state.slot.index >= count)
+                .filter(|state| state.serves)
+                .map(|state| format!("{} still serves", state.slot)),
         )
         .collect();
     (!complaints.is_empty()).then(|| complaints.join(", "))
@@ -111,8 +139,8 @@ mod tests {
 
     use super::*;
 
-    fn seen(slot: Slot, phase: &str, mapped: bool) -> Seen {
-        Seen {
+    fn state(slot: Slot, phase: &str, mapped: bool) -> SlotState {
+        SlotState {
             slot,
             phase: phase.to_owned(),
             serves: phase == "serving",
@@ -120,35 +148,60 @@ mod tests {
         }
     }
 
-    fn tree() -> Vec<Seen> {
-        vec![
-            seen(Slot::STORE, "serving", true),
-            seen(Slot::hub(0), "serving", true),
-            seen(Slot::hub(1), "starting", false),
-            seen(Slot::hub(2), "serving", false),
-            seen(Slot::gateway(0), "serving", true),
-            seen(Slot::gateway(1), "draining", true),
-        ]
+    /// A tree in which so many hubs and gateways are wanted.
+    fn tree(hubs: u16, gateways: u16) -> TreeView {
+        let slots = vec![
+            state(Slot::STORE, "serving", true),
+            state(Slot::hub(0), "serving", true),
+            state(Slot::hub(1), "starting", false),
+            state(Slot::hub(2), "serving", false),
+            state(Slot::gateway(0), "serving", true),
+            state(Slot::gateway(1), "draining", true),
+        ];
+        TreeView {
+            slots,
+            hubs,
+            gateways,
+        }
+    }
+
+    fn lacks(missing: &str) -> Progress {
+        Progress::Missing(missing.to_owned())
     }
 
     #[test]
     fn what_is_not_there_is_named() {
         assert_eq!(
-            missing(&tree(), Role::Hub, 4).unwrap(),
-            "hub-1 is starting, hub-2 owns no topics, hub-3 is not there"
+            progress(&tree(4, 1), Role::Hub, 4),
+            lacks("hub-1 is starting, hub-2 owns no topics, hub-3 is not there")
         );
     }
 
     #[test]
     fn what_is_there_still_is_named() {
         assert_eq!(
-            missing(&tree(), Role::Hub, 1).unwrap(),
-            "hub-2 still serves"
+            progress(&tree(1, 1), Role::Hub, 1),
+            lacks("hub-2 still serves")
         );
     }
 
     #[test]
     fn who_drains_is_not_waited_for() {
-        assert_eq!(missing(&tree(), Role::Gateway, 1), None);
+        assert_eq!(progress(&tree(4, 1), Role::Gateway, 1), Progress::Complete);
+    }
+
+    #[test]
+    fn nobody_waits_for_a_wish_that_holds_no_longer() {
+        let tree = tree(4, 2);
+
+        assert_eq!(
+            progress(&tree, Role::Hub, 1),
+            Progress::Overtaken { wanted: 4 }
+        );
+        assert_eq!(
+            progress(&tree, Role::Gateway, 1),
+            Progress::Overtaken { wanted: 2 },
+            "though the tree is as it was asked to be"
+        );
     }
 }

@@ -4,6 +4,9 @@
 //! gone at its start ends at once. It knows by a pidfd, not by its link: a supervisor
 //! that is only stopped, or slow, is no reason to end.
 
+#[cfg(test)]
+mod tests;
+
 use std::io::{self, Read};
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
@@ -31,7 +34,7 @@ use crate::args::Child;
 use crate::failure::Failure;
 use crate::panics;
 
-/// Orders that wait for the main loop; probes beyond it are not answered.
+/// Orders that wait for the main loop; those beyond it are lost.
 const ORDERS: usize = 16;
 
 /// A child process at home: everything that its role needs.
@@ -46,8 +49,10 @@ pub(crate) struct House {
     gateways: watch::Receiver<Option<Vec<Uuid>>>,
     /// Whom a hub has to wait for, once the supervisor has said so.
     rolls: watch::Receiver<Option<Roll>>,
+    /// Which shards the hub has, once the supervisor has said so.
+    maps: watch::Receiver<Option<ShardMap>>,
     /// Shows the shard of a hub.
-    window: Arc<OnceLock<Window>>,
+    window: Window,
     parent: Parent,
     /// Says that this process lives, to whoever comes after its supervisor.
     _mark: Option<Mark>,
@@ -68,8 +73,6 @@ pub(crate) struct Herald {
 pub(crate) enum Order {
     /// Finish within this time and end.
     Drain(Duration),
-    /// The hub has these shards now.
-    ShardMap(ShardMap),
     /// Send a request through the pipeline and say when it came back.
     Probe(Answerer),
 }
@@ -149,7 +152,8 @@ impl House {
         let (send, orders) = mpsc::channel(ORDERS);
         let (lives, gateways) = watch::channel(None);
         let (roll, rolls) = watch::channel(None);
-        let window = Arc::new(OnceLock::new());
+        let (map, maps) = watch::channel(None);
+        let window = Window::default();
         let ready = Arc::new(OnceLock::new());
         let ear = Ear {
             telemetry: telemetry.clone(),
@@ -157,7 +161,8 @@ impl House {
             orders: send,
             lives,
             roll,
-            window: Arc::clone(&window),
+            map,
+            window: window.clone(),
         };
         let control = links.connect(Slot::SUPERVISOR, ear.receiver());
         Ok(Self {
@@ -169,6 +174,7 @@ impl House {
             orders,
             gateways,
             rolls,
+            maps,
             window,
             parent,
             _mark: mark,
@@ -187,11 +193,14 @@ impl House {
         self.rolls.clone()
     }
 
-    /// Lets operators see a shard.
-    pub(crate) fn show_shard(&self, window: Window) {
-        if self.window.set(window).is_err() {
-            debug!("a process has one shard at most");
-        }
+    /// Returns which shards the hub has, as it changes: the newest map only.
+    pub(crate) fn maps(&self) -> watch::Receiver<Option<ShardMap>> {
+        self.maps.clone()
+    }
+
+    /// Returns what shows operators the shard of a hub.
+    pub(crate) fn window(&self) -> Window {
+        self.window.clone()
     }
 
     /// Returns what tells the supervisor that this child is ready.
@@ -283,7 +292,8 @@ struct Ear {
     orders: mpsc::Sender<Order>,
     lives: watch::Sender<Option<Vec<Uuid>>>,
     roll: watch::Sender<Option<Roll>>,
-    window: Arc<OnceLock<Window>>,
+    map: watch::Sender<Option<ShardMap>>,
+    window: Window,
 }
 
 impl Ear {
@@ -301,6 +311,7 @@ impl Ear {
             Some(Asked::Order(order)) => self.order(order),
             Some(Asked::Gateways(lives)) => drop(self.lives.send_replace(Some(lives))),
             Some(Asked::Roll(roll)) => drop(self.roll.send_replace(Some(roll))),
+            Some(Asked::ShardMap(map)) => drop(self.map.send_replace(Some(map))),
             Some(Asked::Scrape | Asked::Probe | Asked::ShowShard) | None => {
                 debug!("not an event");
             }
@@ -310,7 +321,7 @@ impl Ear {
     fn take(&self, message: Message, answerer: Answerer) {
         match asked(message) {
             Some(Asked::ShowShard) => {
-                let view = self.window.get().and_then(Window::view);
+                let view = self.window.view();
                 let refused = Answer::Refused(Refusal::NotNow);
                 answerer.answer(view.map_or(refused, Answer::Shard));
             }
@@ -319,7 +330,8 @@ impl Ear {
                 answerer.answer(Answer::Metrics(metrics));
             }
             Some(Asked::Probe) => self.order(Order::Probe(answerer)),
-            Some(Asked::Order(_) | Asked::Gateways(_) | Asked::Roll(_)) | None => {
+            Some(Asked::Order(_) | Asked::Gateways(_) | Asked::Roll(_) | Asked::ShardMap(_))
+            | None => {
                 answerer.answer(Answer::Refused(Refusal::Misplaced));
             }
         }
@@ -337,6 +349,7 @@ enum Asked {
     Order(Order),
     Gateways(Vec<Uuid>),
     Roll(Roll),
+    ShardMap(ShardMap),
     Scrape,
     Probe,
     ShowShard,
@@ -351,7 +364,7 @@ fn asked(message: Message) -> Option<Asked> {
         ToChild::Drain { grace_ms } => {
             Some(Asked::Order(Order::Drain(Duration::from_millis(grace_ms))))
         }
-        ToChild::ShardMap(map) => Some(Asked::Order(Order::ShardMap(map))),
+        ToChild::ShardMap(map) => Some(Asked::ShardMap(map)),
         ToChild::Scrape => Some(Asked::Scrape),
         ToChild::Probe => Some(Asked::Probe),
         ToChild::ShowShard => Some(Asked::ShowShard),

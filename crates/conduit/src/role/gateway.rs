@@ -6,7 +6,8 @@ use std::time::Duration;
 use conduit_http::{Balance, Endpoint};
 use conduit_link::Answer;
 use conduit_runtime::{Gateway, Hosted};
-use tracing::error;
+use tokio::task::JoinSet;
+use tracing::{debug, error};
 
 use super::child::{self, House, Order};
 use super::{block_on, inherited, keys, settings};
@@ -17,6 +18,8 @@ use crate::servers;
 
 /// How much longer than its calls a connection may take to close.
 const CLOSING: Duration = Duration::from_secs(1);
+/// The most probes on their way through the pipeline; one more is refused.
+const PROBES: usize = 4;
 
 pub(crate) fn run(child: &Child, servers: Vec<Arc<dyn Server>>) -> Result<(), Failure> {
     let (listener, counters) = inherited::take().map_err(Failure::listener)?;
@@ -61,7 +64,13 @@ pub(crate) fn run(child: &Child, servers: Vec<Arc<dyn Server>>) -> Result<(), Fa
 }
 
 /// Obeys until it is time to drain; returns the grace, and the actor that failed.
+///
+/// A new map waits neither for orders nor for probes: until all gateways have entered it,
+/// no shard tells anybody of a change.
 async fn serve(house: &mut House, gateway: &Gateway) -> (Duration, Option<&'static str>) {
+    let mut maps = house.maps();
+    // Cut short by the drain, they are refused.
+    let mut probes = JoinSet::new();
     loop {
         let order = tokio::select! {
             biased;
@@ -69,16 +78,27 @@ async fn serve(house: &mut House, gateway: &Gateway) -> (Duration, Option<&'stat
                 error!(actor, "an actor failed too often, this process is replaced");
                 return (Duration::ZERO, Some(actor));
             }
+            Ok(()) = maps.changed() => {
+                let map = maps.borrow_and_update().clone();
+                if let Some(map) = map {
+                    gateway.take_shard_map(map);
+                }
+                continue;
+            }
+            Some(_over) = probes.join_next() => continue,
             order = house.next_order() => order,
         };
         match order {
             Order::Drain(grace) => return (grace, None),
-            Order::ShardMap(map) => gateway.take_shard_map(map),
-            Order::Probe(answerer) => {
-                if gateway.probe().await {
-                    answerer.answer(Answer::Probed);
-                }
+            Order::Probe(answerer) if probes.len() < PROBES => {
+                let gateway = gateway.clone();
+                probes.spawn(async move {
+                    if gateway.probe().await {
+                        answerer.answer(Answer::Probed);
+                    }
+                });
             }
+            Order::Probe(_refused) => debug!("too many probes are on their way"),
         }
     }
 }

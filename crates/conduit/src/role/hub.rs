@@ -6,14 +6,12 @@ use crate::failure::Failure;
 
 pub(crate) fn run(child: &Child) -> Result<(), Failure> {
     child::run_inner(child, |house, stop, ready| {
-        let window = conduit_hub::Window::default();
-        house.show_shard(window.clone());
         conduit_hub::run(
             conduit_hub::Options::default(),
             house.links.clone(),
             house.telemetry.clone(),
             house.rolls(),
-            window,
+            house.window(),
             stop,
             ready,
         )

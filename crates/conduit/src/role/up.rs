@@ -122,11 +122,6 @@ async fn supervise(
     let spare = listener
         .try_clone()
         .map_err(Failure::of("cannot keep the listening socket"))?;
-    let admin_file = settings.state.dir.join(command::ADMIN);
-    // Commands cannot look at the tree without it; it serves all the same.
-    if let Err(error) = std::fs::write(&admin_file, format!("{admin_address}\n")) {
-        warn!(path = %admin_file.display(), %error, "cannot say where the admin port is");
-    }
     let supervisor = Supervisor::launch(plan, claim, listener, telemetry).await?;
     let pages = Arc::new(BoardPages(supervisor.board()));
     let admin = Admin::start(admin, pages).map_err(Failure::of("cannot serve the admin port"))?;

@@ -53,9 +53,19 @@ impl Roster {
         }
     }
 
-    /// Looks at the state, or changes it in a way that nobody waits for.
-    pub(crate) fn read<T>(&self, look: impl FnOnce(&mut Shard<Link>) -> T) -> T {
-        look(&mut self.shared.book.lock())
+    /// Asks the state something. Whoever asks may speak of a newer map, which others wait
+    /// for.
+    pub(crate) fn ask<T>(&self, ask: impl FnOnce(&mut Shard<Link>) -> T) -> T {
+        let (answer, is_newer) = {
+            let mut book = self.shared.book.lock();
+            let before = book.epoch();
+            let answer = ask(&mut book);
+            (answer, book.epoch() > before)
+        };
+        if is_newer {
+            self.shared.moved.notify_waiters();
+        }
+        answer
     }
 
     /// Resolves when something has changed since the call.
@@ -91,8 +101,8 @@ impl Roster {
         answer(self.change(|book| book.enter(link.id(), epoch)))
     }
 
-    /// A gateway wants to hear of topics, as long as this link lasts. Answered once that is
-    /// known everywhere.
+    /// A gateway wants to hear of topics. Answered once that is known everywhere. It holds
+    /// until the gateway takes it back, leaves it out on its next link, or is dead.
     pub(crate) fn register(&self, link: &Link, epoch: u64, topics: Vec<Topic>, answerer: Answerer) {
         let number = match self.change(|book| book.register(link.id(), epoch, topics)) {
             Ok(number) => number,

@@ -54,6 +54,11 @@ impl News {
         self.is_complete = false;
     }
 
+    /// There is no link any more on which something could be said.
+    pub(super) fn discard(&mut self) {
+        self.waiting = HashMap::new();
+    }
+
     pub(super) fn begun(&mut self, topics: &[u64]) {
         self.waiting
             .extend(topics.iter().map(|&topic| (topic, true)));

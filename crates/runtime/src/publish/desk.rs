@@ -2,7 +2,7 @@
 //!
 //! Bounds: [`BATCHES`] batches on their way for each shard and kind of change.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -36,8 +36,8 @@ pub(crate) enum Message {
     Work,
     /// A batch was told, but for what is left of it.
     Ended { batch: Batch, left: Vec<usize> },
-    /// Something is to be tried again.
-    Alarm,
+    /// Something was to be tried again by then.
+    Alarm { due: Instant },
     /// What could not be told may be told now.
     Hurry,
 }
@@ -68,7 +68,7 @@ pub(crate) struct Desk {
     /// What no shard owns yet.
     unowned: VecDeque<Taken>,
     /// What was not told to everybody, and when to try again.
-    again: Vec<(Instant, Arc<Topic>)>,
+    again: BTreeMap<Instant, Vec<Arc<Topic>>>,
     /// When a look at those is due.
     alarm: Option<Instant>,
 }
@@ -88,7 +88,7 @@ impl Desk {
             epoch: 0,
             lanes: HashMap::new(),
             unowned: VecDeque::new(),
-            again: Vec::new(),
+            again: BTreeMap::new(),
             alarm: None,
         }
     }
@@ -110,8 +110,9 @@ impl Desk {
 
     /// Sees to it that what waits is tried again in time.
     fn set_alarm(&mut self) {
-        let due = self.again.iter().map(|(due, _)| *due).min();
-        let Some(due) = due else { return };
+        let Some(due) = self.again.keys().next().copied() else {
+            return;
+        };
         if self.alarm.is_some_and(|alarm| alarm <= due) {
             return;
         }
@@ -119,7 +120,7 @@ impl Desk {
         let desk = self.shared.desk.clone();
         self.shared.tasks.spawn(async move {
             sleep_until(due).await;
-            if desk.cast(Message::Alarm).is_err() {
+            if desk.cast(Message::Alarm { due }).is_err() {
                 debug!("the publisher is restarting, it begins with everything");
             }
         });
@@ -132,12 +133,13 @@ impl Desk {
         let mut work = std::mem::take(&mut self.unowned);
         {
             let mut pending = shared.pending.lock();
-            self.again.retain(|(due, topic)| {
-                if *due <= now {
-                    pending.requeue(topic);
+            while let Some(first) = self.again.first_entry()
+                && *first.key() <= now
+            {
+                for topic in first.remove() {
+                    pending.requeue(&topic);
                 }
-                *due > now
-            });
+            }
             work.extend(pending.take());
         }
         while let Some(taken) = work.pop_front() {
@@ -209,7 +211,8 @@ impl Desk {
                     continue;
                 };
                 let pause = AGAIN * 2_u32.saturating_pow(failures.min(8));
-                self.again.push((now + pause.min(MOST_AGAIN), taken.topic));
+                let due = now + pause.min(MOST_AGAIN);
+                self.again.entry(due).or_default().push(taken.topic);
                 shared.telemetry.change_published(ChangeOutcome::Retried);
             } else {
                 pending.told(&taken);
@@ -222,9 +225,10 @@ impl Desk {
 
     /// Lets everything be tried again now.
     fn hurry(&mut self) {
-        let now = Instant::now();
-        for (due, _) in &mut self.again {
-            *due = now;
+        let all = std::mem::take(&mut self.again).into_values().flatten();
+        let all: Vec<_> = all.collect();
+        if !all.is_empty() {
+            self.again.insert(Instant::now(), all);
         }
     }
 }
@@ -237,7 +241,9 @@ impl Actor for Desk {
             // Before the look, so that what comes behind it makes another one.
             Message::Work => self.shared.is_stirred.store(false, Ordering::Release),
             Message::Ended { batch, left } => self.ended(batch, &left),
-            Message::Alarm => self.alarm = None,
+            // One that was set before an earlier one is of no use any more.
+            Message::Alarm { due } if self.alarm != Some(due) => return Ok(()),
+            Message::Alarm { .. } => self.alarm = None,
             Message::Hurry => self.hurry(),
         }
         self.work();

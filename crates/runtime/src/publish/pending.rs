@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use conduit_link::Topic;
+use conduit_link::{Subject, Topic};
 use tokio::sync::watch;
 
-/// Topics, each with who waits for it. Bound: so many topics as it was made for.
+/// Topics, each with who waits for it. Bound: so many topics as it was made for, and the
+/// tasks beyond, of which there are as many as the store keeps.
 #[derive(Debug)]
 pub(super) struct Pending {
     most: usize,
@@ -84,7 +85,9 @@ impl Pending {
             }
             return Added::Again(entry.waiter());
         }
-        if self.topics.len() >= self.most {
+        // Nobody would tell the state of a task anew.
+        let is_task = matches!(topic.subject, Subject::Task(_));
+        if self.topics.len() >= self.most && !is_task {
             return Added::Full(topic);
         }
         let topic = Arc::new(topic);
@@ -120,7 +123,10 @@ impl Pending {
     /// Whoever takes them out begins anew: everything is to be told.
     pub(super) fn begin_anew(&mut self) {
         for entry in self.topics.values_mut() {
-            entry.taken = None;
+            // What comes of an earlier attempt says nothing of what happens from now on.
+            if entry.taken.take().is_some() {
+                entry.version += 1;
+            }
         }
         self.new = self.topics.keys().cloned().collect();
     }
@@ -191,7 +197,6 @@ impl Entry {
 
 #[cfg(test)]
 mod tests {
-    use conduit_link::Subject;
     use futures_util::FutureExt;
 
     use super::*;
@@ -289,19 +294,26 @@ mod tests {
         let late = first(pending.add(topic("a"), 5));
 
         pending.begin_anew();
+        let later = again(pending.add(topic("a"), 6));
         let now = take(&mut pending);
         pending.told(&before);
         assert_eq!(pending.failed(&before), None);
         assert_eq!(pending.len(), 1, "it is still on its way");
         pending.told(&now);
 
-        assert!(is_told(early) && is_told(late));
+        assert!(is_told(early) && is_told(late) && is_told(later));
     }
 
     #[test]
-    fn there_are_no_more_topics_than_may_be() {
+    fn there_are_no_more_topics_than_may_be_but_for_tasks() {
         let mut pending = Pending::new(1);
         drop(first(pending.add(topic("a"), 1)));
+        let task = Topic {
+            server: "test".to_owned(),
+            subject: Subject::Task(uuid::Uuid::nil()),
+        };
+
+        drop(first(pending.add(task, 1)));
 
         assert!(matches!(pending.add(topic("b"), 1), Added::Full(_)));
         drop(again(pending.add(topic("a"), 1)));

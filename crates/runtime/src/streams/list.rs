@@ -7,24 +7,40 @@ use conduit_link::{Subject, Topic};
 use tracing::debug;
 use uuid::Uuid;
 
-use super::newest::Away;
+use super::newest::{Away, newest_of};
 use super::tasks::Told;
 use super::{Attached, Changed, End, Listener, Open, Place, Streams};
 use crate::interest::{Full, Wanted};
 use crate::outbox::{Change, Outbox};
 
 impl Streams {
-    /// Wants topics. Sessions that are parked make room for those who listen.
+    /// Wants topics. Sessions that are parked make room for those who listen, if they can.
     pub(super) fn want(&mut self, topics: Vec<Topic>) -> Result<Arc<Wanted>, Full> {
-        while self.parking.len() > 0 {
-            if let Ok(wanted) = self.interest.want(topics.clone()) {
-                return Ok(Arc::new(wanted));
-            }
-            for _ in 0..self.parking.len().div_ceil(8) {
-                self.parking.forget_oldest();
+        if self.parking.len() == 0 {
+            return self.interest.want(topics).map(Arc::new);
+        }
+        let mut wanted = self.interest.want(topics.clone());
+        if wanted.is_err() && self.can_make_room(&topics) {
+            while wanted.is_err() && self.parking.len() > 0 {
+                for _ in 0..self.parking.len().div_ceil(8) {
+                    self.parking.forget_oldest();
+                }
+                wanted = self.interest.want(topics.clone());
             }
         }
-        self.interest.want(topics).map(Arc::new)
+        wanted.map(Arc::new)
+    }
+
+    /// Whether the sessions that are parked hold as many topics that nobody else wants as
+    /// are new among these.
+    fn can_make_room(&self, topics: &[Topic]) -> bool {
+        let fresh = topics.iter().filter(|topic| {
+            !is_list(topic) && !self.told.contains_key(*topic) && !self.parking.wants(topic)
+        });
+        let asked: HashSet<&Topic> = topics.iter().collect();
+        self.parking.holds(fresh.count(), |topic| {
+            !is_list(topic) && !self.told.contains_key(topic) && !asked.contains(topic)
+        })
     }
 
     pub(super) fn attach(&mut self, listener: Listener) -> Result<Attached, Full> {
@@ -47,7 +63,12 @@ impl Streams {
                     put(&listener.outbox, change);
                 }
             }
-            self.away.remove(&session);
+            // Held here, and perhaps told nobody: rather twice than never.
+            let away = self.away.remove(&session);
+            for (topic, news) in away.into_iter().flat_map(|away| away.held) {
+                noted.insert(Arc::clone(&topic));
+                put(&listener.outbox, Change { topic, news });
+            }
             self.sessions.entry(session).or_default().push(number);
             if matches!(listener.end, End::Finish(_)) {
                 self.begin_claim(session, listener.opened, is_whole, noted);
@@ -116,12 +137,12 @@ impl Streams {
             return;
         };
         streams.retain(|other| *other != number);
-        if let Some(newest) = streams.last().and_then(|newest| self.open.get(newest)) {
+        if let Some(newest) = newest_of(&self.sessions, &self.open, session) {
             // What the client has not read there it shall read here.
             for change in open.outbox.take_changes() {
                 put(&newest.outbox, change);
             }
-            return;
+            return self.end_claim(session, open.opened);
         }
         let was_responsible = self.is_responsible(session);
         self.sessions.remove(&session);
@@ -253,6 +274,15 @@ impl Streams {
         self.told.clear();
         self.tasks.clear();
         self.open.clear();
+    }
+}
+
+/// Whether a topic is a list of a server, which this process wants as long as it keeps
+/// sessions (`sessions.rs`).
+const fn is_list(topic: &Topic) -> bool {
+    match topic.subject {
+        Subject::Tools | Subject::Prompts | Subject::Resources => true,
+        Subject::Resource(_) | Subject::Task(_) => false,
     }
 }
 

@@ -10,7 +10,7 @@
 //! The claim is repeated. What came late to the former gateway, from before its successor
 //! listened, is handed over then; what the new one has noted by itself since is told once.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ use uuid::Uuid;
 use super::courier::{Parcel, Then, To};
 use super::list::put;
 use super::parked::Moment;
-use super::{Moved, Streams};
+use super::{Moved, Open, Streams};
 use crate::outbox::{Change, TaskNews};
 
 /// How often a gateway says that it has the newest stream, and how long it is believed.
@@ -49,7 +49,8 @@ pub(super) struct Claim {
     opened: u64,
     /// Whether this gateway is responsible.
     is_whole: bool,
-    /// What was noted here since: whatever of it comes late is told already.
+    /// What was noted here since, and since another gateway last said that it has a newer
+    /// stream: whatever of it comes late is told already.
     pub(super) noted: HashSet<Arc<Topic>>,
 }
 
@@ -97,11 +98,31 @@ impl Streams {
         }
     }
 
+    /// The stream that was opened here then is closed, and the newest here is an older one.
+    /// What follows comes to that even if it was noted before.
+    pub(super) fn end_claim(&mut self, session: Uuid, opened: u64) {
+        let claim = self.claims.get(&session);
+        let Some(claim) = claim.filter(|claim| claim.opened == opened) else {
+            return;
+        };
+        if !claim.is_whole && !self.away.contains_key(&session) {
+            debug!("a stream is closed before anybody handed over to it, all counts as changed");
+            self.miss(session);
+        }
+        self.claims.remove(&session);
+    }
+
+    /// What was noted here until now may change again without being noted: forgets it.
+    fn begin_noting(&mut self, session: Uuid) {
+        if let Some(claim) = self.claims.get_mut(&session) {
+            claim.noted.clear();
+        }
+    }
+
     /// Tells a session that everything may have changed, but for what it is told already
     /// while it is claimed.
     fn miss(&mut self, session: Uuid) {
-        let newest = self.sessions.get(&session).and_then(|open| open.last());
-        let Some(newest) = newest.and_then(|newest| self.open.get(newest)) else {
+        let Some(newest) = newest_of(&self.sessions, &self.open, session) else {
             return;
         };
         let mut claim = self.claims.get_mut(&session);
@@ -136,12 +157,12 @@ impl Streams {
         if !self.sessions.contains_key(&session) {
             return self.let_go(session, opened, gateway);
         }
-        let newest = self.sessions.get(&session).and_then(|open| open.last());
-        let newest = newest.and_then(|newest| self.open.get(newest));
+        let newest = newest_of(&self.sessions, &self.open, session);
         if newest.is_none_or(|newest| newest.opened > opened) {
             return Left::Nothing;
         }
         let is_whole = self.is_responsible(session);
+        self.begin_noting(session);
         let before = self.away.remove(&session);
         let before = before.filter(|before| before.opened == opened);
         let away = Away {
@@ -228,14 +249,14 @@ impl Streams {
             Some(away) if away.opened != opened => return false,
             Some(_) | None => {}
         }
-        let newest = self.sessions.get(&session).and_then(|open| open.last());
-        let Some(newest) = newest.and_then(|newest| self.open.get(newest)) else {
+        let Some(newest) = newest_of(&self.sessions, &self.open, session) else {
             return false;
         };
         let away = self.away.remove(&session);
         for (topic, news) in away.into_iter().flat_map(|away| away.held) {
             put(&newest.outbox, Change { topic, news });
         }
+        self.begin_noting(session);
         true
     }
 
@@ -279,8 +300,7 @@ impl Streams {
     /// Takes what another gateway has held for a session; returns whether anything of the
     /// session is here.
     pub(super) fn unheard(&mut self, session: Uuid, topics: Vec<Topic>, is_whole: bool) -> bool {
-        let newest = self.sessions.get(&session).and_then(|open| open.last());
-        let Some(newest) = newest.and_then(|newest| self.open.get(newest)) else {
+        let Some(newest) = newest_of(&self.sessions, &self.open, session) else {
             let unheard = topics.into_iter().map(|topic| Change {
                 topic: Arc::new(topic),
                 news: None,
@@ -320,8 +340,7 @@ impl Streams {
             // What was noted here may have been told elsewhere.
             self.claims.remove(&session);
             self.miss(session);
-            let newest = self.sessions.get(&session).and_then(|open| open.last());
-            let Some(newest) = newest.and_then(|newest| self.open.get(newest)) else {
+            let Some(newest) = newest_of(&self.sessions, &self.open, session) else {
                 continue;
             };
             for (topic, news) in away.held {
@@ -351,6 +370,15 @@ impl Away {
     pub(super) const fn opened(&self) -> u64 {
         self.opened
     }
+}
+
+/// Finds the stream of a session that was opened here last.
+pub(super) fn newest_of<'a>(
+    sessions: &HashMap<Uuid, Vec<u64>>,
+    open: &'a BTreeMap<u64, Open>,
+    session: Uuid,
+) -> Option<&'a Open> {
+    open.get(sessions.get(&session)?.last()?)
 }
 
 /// Whether a topic is a task's.

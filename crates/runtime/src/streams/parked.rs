@@ -150,14 +150,23 @@ impl Parking {
         true
     }
 
-    /// Notes a change; returns whether anybody wants to hear of it.
-    pub(super) fn note(&mut self, topic: &Topic) -> bool {
+    /// Whether a session that is parked here wants to hear of a topic.
+    pub(super) fn wants(&self, topic: &Topic) -> bool {
+        self.topics.contains_key(topic)
+    }
+
+    /// Whether there are so many topics of that kind which parked sessions want to hear of.
+    pub(super) fn holds(&self, count: usize, kind: impl Fn(&Topic) -> bool) -> bool {
+        let topics = self.topics.keys().filter(|topic| kind(topic));
+        topics.take(count).count() == count
+    }
+
+    /// Notes a change.
+    pub(super) fn note(&mut self, topic: &Topic) {
         let now = self.tick();
-        let Some(noted) = self.topics.get_mut(topic) else {
-            return false;
-        };
-        noted.changed = now;
-        true
+        if let Some(noted) = self.topics.get_mut(topic) {
+            noted.changed = now;
+        }
     }
 
     /// Forgets the sessions that want one of these topics: nobody tells of those.

@@ -10,7 +10,7 @@ use tracing::debug;
 use uuid::Uuid;
 
 use super::list::put;
-use super::newest::Away;
+use super::newest::{Away, newest_of};
 use super::{Changed, Heard, Streams};
 use crate::outbox::{Change, TaskNews};
 use crate::tasks::Watched;
@@ -123,8 +123,7 @@ impl Streams {
             server: String::new(),
             subject: Subject::Task(task),
         });
-        let newest = self.sessions.get(&session).and_then(|open| open.last());
-        let Some(newest) = newest.and_then(|newest| self.open.get(newest)) else {
+        let Some(newest) = newest_of(&self.sessions, &self.open, session) else {
             let news = Some(news);
             return self.parking.hold_task(session, Change { topic, news });
         };

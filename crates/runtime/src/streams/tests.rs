@@ -8,6 +8,7 @@ use tokio_util::task::TaskTracker;
 use super::courier::{Parcel, Then, To};
 use super::newest::Left;
 use super::*;
+use crate::interest::MOST;
 use crate::mail::PostOffice;
 use crate::store::StoreDoor;
 use crate::tasks::Waiting;
@@ -116,6 +117,41 @@ fn hand_over(from: &mut Streams, to: &mut Streams, parcel: &Parcel) {
         packed: parcel.packed,
         then: parcel.then,
     });
+}
+
+/// Lets a gateway with an older stream hear that the one that was opened at `from` is
+/// closed, and have what that had not said.
+fn give_back(from: &mut Streams, to: &mut Streams, at: u64) {
+    assert!(to.take_back(SESSION, at));
+    let (changes, packed) = from.parking.changes(SESSION).expect("it is parked");
+    let parcel = Parcel {
+        session: SESSION,
+        to: To::Others,
+        changes,
+        is_whole: true,
+        packed,
+        then: Then::Forget,
+    };
+    hand_over(from, to, &parcel);
+}
+
+/// Lets a client listen that has no session.
+fn listen(streams: &mut Streams, topics: Vec<Topic>) -> Result<Attached, Full> {
+    streams.attach(Listener {
+        outbox: Arc::new(Outbox::of_changes(None, None, None)),
+        session: None,
+        opened: 1,
+        topics,
+        asker: None,
+        missed: false,
+        end: End::Finish(None),
+    })
+}
+
+/// Lets clients listen to all but one of the topics that a gateway may have.
+fn listen_to_all_but_one(streams: &mut Streams) {
+    let many = (1..MOST).map(|number| topic(&format!("listened-{number}")));
+    drop(listen(streams, many.collect()).expect("room"));
 }
 
 fn parked(uris: &str) -> Streams {
@@ -264,17 +300,7 @@ fn an_older_stream_elsewhere_gets_what_a_closed_one_had_not_said() {
     assert_eq!(told(&older), "");
 
     close(&mut here, &newer);
-    assert!(there.take_back(SESSION, newer.at));
-    let (changes, packed) = here.parking.changes(SESSION).expect("it is parked");
-    let parcel = Parcel {
-        session: SESSION,
-        to: To::Others,
-        changes,
-        is_whole: true,
-        packed,
-        then: Then::Forget,
-    };
-    hand_over(&mut here, &mut there, &parcel);
+    give_back(&mut here, &mut there, newer.at);
 
     assert_eq!(told(&older), "a b");
     note(&mut there, "a");
@@ -354,4 +380,106 @@ fn what_is_told_already_is_not_told_again_when_the_rest_is_lost() {
     claim(&mut there, 2, &mut []);
 
     assert_eq!(told(&stream), "b");
+}
+
+#[test]
+fn what_a_newer_stream_elsewhere_did_not_say_is_told_though_it_was_told_before() {
+    let (mut there, mut here) = (parked("a b"), gateway());
+    let older = open(&mut there, "a b", 1);
+    there.claimed(SESSION, older.at, false);
+    note(&mut there, "a");
+    assert_eq!(told(&older), "a");
+
+    let newer = open(&mut here, "a b", 2);
+    claim(&mut here, 2, &mut [&mut there]);
+    for gateway in [&mut here, &mut there] {
+        note(gateway, "a");
+    }
+    for _ in 0..2 {
+        claim(&mut here, 2, &mut [&mut there]);
+    }
+    close(&mut here, &newer);
+    give_back(&mut here, &mut there, newer.at);
+
+    assert_eq!(told(&older), "a");
+}
+
+#[test]
+fn what_comes_late_to_an_older_stream_is_told_though_the_closed_one_was_told_before() {
+    let mut here = parked("a b");
+    let older = open(&mut here, "a b", 1);
+    let newer = open(&mut here, "a b", 2);
+    here.claimed(SESSION, newer.at, false);
+    note(&mut here, "a");
+    assert_eq!(told(&newer), "a");
+
+    close(&mut here, &newer);
+    assert!(here.unheard(SESSION, topics("a"), false));
+
+    assert_eq!(told(&older), "a");
+    assert!(here.claims.is_empty());
+}
+
+#[test]
+fn an_older_stream_hears_of_everything_if_the_newest_is_closed_before_it_was_claimed() {
+    let mut here = gateway();
+    let older = open(&mut here, "a b", 1);
+    let newer = open(&mut here, "a b", 2);
+
+    close(&mut here, &newer);
+
+    assert_eq!(told(&older), "a b");
+}
+
+#[test]
+fn what_was_held_for_a_stream_elsewhere_is_told_to_one_that_is_opened_here_once() {
+    let (mut there, mut here) = (parked("a b"), gateway());
+    let _older = open(&mut there, "a b", 1);
+    claim(&mut there, 1, &mut []);
+    let _newer = open(&mut here, "a b", 2);
+    claim(&mut here, 2, &mut [&mut there]);
+    // From before the other gateway listened.
+    note(&mut there, "a");
+
+    let third = open(&mut there, "a b", 3);
+    assert_eq!(told(&third), "a");
+    note(&mut here, "a");
+    for _ in 0..2 {
+        claim(&mut there, 3, &mut [&mut here]);
+    }
+
+    assert_eq!(told(&third), "");
+}
+
+#[test]
+fn whoever_needs_more_than_parked_sessions_have_gets_nothing_and_they_stay() {
+    let mut here = parked("parked");
+    listen_to_all_but_one(&mut here);
+
+    let refused = listen(&mut here, topics("a b"));
+
+    assert!(refused.is_err());
+    assert!(here.parking.contains(SESSION));
+    assert!(listen(&mut here, topics("a parked")).is_err());
+    assert!(
+        here.parking.contains(SESSION),
+        "its topic would be wanted still"
+    );
+    assert!(listen(&mut here, topics("a")).is_ok());
+    assert!(!here.parking.contains(SESSION), "it could make room");
+}
+
+#[test]
+fn a_session_that_wants_lists_alone_is_not_forgotten_for_their_room() {
+    let mut here = gateway();
+    let tools = Topic {
+        server: "test".to_owned(),
+        subject: Subject::Tools,
+    };
+    here.park(SESSION, vec![tools]).expect("room");
+    listen_to_all_but_one(&mut here);
+
+    assert!(listen(&mut here, topics("a")).is_err());
+
+    assert!(here.parking.contains(SESSION));
 }

@@ -51,6 +51,7 @@ pub(super) const fn outcome(answer: &Answer) -> StoreOutcome {
         | Answer::Told { .. }
         | Answer::Shard(_)
         | Answer::Hub(_)
+        | Answer::Tree(_)
         | Answer::Scaled { .. }
         | Answer::Replay(_)
         | Answer::Receipts { .. } => StoreOutcome::Ok,

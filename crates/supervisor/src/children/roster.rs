@@ -20,8 +20,7 @@ pub(crate) struct Roster {
     members: Vec<Member>,
     options: Options,
     map: ShardMap,
-    /// Whether kinds may start.
-    begun: bool,
+    course: Course,
 }
 
 /// A slot and its life.
@@ -59,26 +58,33 @@ impl Roster {
             members,
             options: *options,
             map,
-            begun: false,
+            course: Course::New,
         }
     }
 
-    /// Lets [`Roster::advance`] start the slots, kind after kind.
+    /// Lets [`Roster::advance`] start the slots, kind after kind, unless the end has begun.
     pub(crate) fn begin(&mut self) {
-        self.begun = true;
+        if self.course == Course::New {
+            self.course = Course::Begun;
+        }
     }
 
-    /// Lets no further kind start; slots that were begun are still filled again.
-    pub(crate) fn hold(&mut self) {
-        self.begun = false;
+    /// Lets no further kind start, and no more or fewer slots be wanted, for good. Slots
+    /// that were begun are still filled again.
+    pub(crate) fn end(&mut self) {
+        self.course = Course::Ending;
     }
 
-    /// Wants so many slots of a kind from now on, whatever was wanted before.
+    /// Wants so many slots of a kind from now on, whatever was wanted before. At the end
+    /// that changes nothing: who waits until a kind is gone must not wait for new slots.
     ///
     /// The lowest indices stay. [`Roster::advance`] starts what is missing and drains what
     /// is too much: a hub that owns topics only after [`Options::handover`], while
     /// [`Roster::remap`] leaves it out at once.
     pub(crate) fn scale(&mut self, role: Role, count: u16, now: Duration) {
+        if self.course == Course::Ending {
+            return;
+        }
         for member in of_mut(&mut self.members, role) {
             let owns = role == Role::Hub && self.map.shards.contains(&member.slot.index);
             let handover = if owns {
@@ -115,7 +121,7 @@ impl Roster {
 
     /// Does what the time has come for, and returns what has to be done where.
     pub(crate) fn advance(&mut self, now: Duration) -> Vec<(usize, Effect)> {
-        if self.begun {
+        if self.course == Course::Begun {
             self.begin_wanted(now);
         }
         let mut effects = Vec::new();
@@ -150,6 +156,12 @@ impl Roster {
             .flat_map(|member| [member.place.next_due(), member.leaves_at()])
             .flatten()
             .min()
+    }
+
+    /// Returns how many slots of a kind there are to be.
+    pub(crate) fn wanted(&self, role: Role) -> u16 {
+        let wanted = self.of(role).filter(|member| member.want == Want::Filled);
+        u16::try_from(wanted.count()).unwrap_or(u16::MAX)
     }
 
     /// Returns whether some process of a kind serves.
@@ -215,6 +227,17 @@ impl Member {
 }
 
 // === Behind the roster ===
+
+/// How far the tree is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Course {
+    /// Nothing may start yet.
+    New,
+    /// Kinds may start.
+    Begun,
+    /// Slots empty, and none is added.
+    Ending,
+}
 
 /// What the tree wants of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

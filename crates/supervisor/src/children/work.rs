@@ -8,7 +8,7 @@ use std::time::Duration;
 use conduit_actor::Reply;
 use conduit_errors::chain;
 use conduit_link::{
-    DownReason, Hello, Lane, Link, Message as Body, Role, Roll, ShardMap, Slot, ToChild,
+    DownReason, Hello, Lane, Link, Message as Body, Role, Roll, SendError, ShardMap, Slot, ToChild,
     ToSupervisor,
 };
 use conduit_telemetry::Event;
@@ -77,7 +77,7 @@ impl<'a> Work<'a> {
             Message::Drain { role, grace, reply } => {
                 let now = self.now;
                 self.table.stopping = true;
-                self.table.roster.hold();
+                self.table.roster.end();
                 // Before any gateway lets go of it, so that whoever comes now is
                 // refused, and does not wait for nobody.
                 self.house.launcher.close_door();
@@ -88,7 +88,7 @@ impl<'a> Work<'a> {
             }
             Message::Kill => {
                 self.table.stopping = true;
-                self.table.roster.hold();
+                self.table.roster.end();
                 self.house.launcher.close_door();
                 for index in 0..self.table.roster.members().len() {
                     self.change(index, Place::kill);
@@ -361,26 +361,28 @@ impl Work<'_> {
 }
 
 fn send_map(link: &Link, map: &ShardMap) {
-    let message = Body::ToChild(ToChild::ShardMap(map.clone()));
-    if let Err(error) = link.send(Lane::Control, message) {
-        // It gets the map when its link comes up again.
-        warn!(slot = %link.slot(), %error, "shard map not sent");
-    }
+    send_newest(link, ToChild::ShardMap(map.clone()), "shard map");
 }
 
 fn send_roll(link: &Link, roll: Roll) {
-    let message = Body::ToChild(ToChild::Roll(roll));
-    if let Err(error) = link.send(Lane::Control, message) {
-        // It is told when its link comes up again.
-        warn!(slot = %link.slot(), %error, "roll not sent");
-    }
+    send_newest(link, ToChild::Roll(roll), "roll");
 }
 
 fn send_lives(link: &Link, lives: Vec<Uuid>) {
-    let message = Body::ToChild(ToChild::Gateways { lives });
-    if let Err(error) = link.send(Lane::Control, message) {
-        // It is told when its link comes up again.
-        warn!(slot = %link.slot(), %error, "lives of gateways not sent");
+    send_newest(link, ToChild::Gateways { lives }, "lives of gateways");
+}
+
+/// Sends what replaces what was said before. A child that was not told is told the newest
+/// when it connects again, so a link that is up but takes nothing is closed.
+fn send_newest(link: &Link, news: ToChild, what: &'static str) {
+    let Err(error) = link.send(Lane::Control, Body::ToChild(news)) else {
+        return;
+    };
+    warn!(slot = %link.slot(), %error, what, "child not told the newest");
+    match error {
+        SendError::Full => link.close(),
+        // It connects again by itself, or would be told as little by the next link.
+        SendError::Down | SendError::TooLarge => {}
     }
 }
 

@@ -244,13 +244,34 @@ fn a_parked_slot_that_is_scaled_away_is_gone_at_once() {
 }
 
 #[test]
-fn a_scaling_while_the_tree_stops_fills_nothing() {
+fn a_wish_that_comes_while_the_tree_ends_adds_no_slot_that_the_end_would_wait_for() {
     let mut roster = running();
-    roster.hold();
+    roster.end();
+    for index in [2, 3] {
+        place(&mut roster, index).drain(ZERO, SECOND);
+    }
 
-    roster.scale(Role::Gateway, 4, SECOND);
+    roster.scale(Role::Gateway, 5, ZERO);
 
     assert_eq!(run(&mut roster, SECOND), []);
+    for index in [2, 3] {
+        end(&mut roster, index, ZERO);
+    }
+    assert!(roster.gone(Role::Gateway));
+    assert_eq!(run(&mut roster, ZERO), []);
+}
+
+#[test]
+fn a_beginning_that_is_told_again_does_not_undo_the_end() {
+    let mut roster = running();
+    roster.end();
+    place(&mut roster, 3).drain(ZERO, SECOND);
+    end(&mut roster, 3, ZERO);
+
+    roster.begin();
+
+    assert_eq!(run(&mut roster, ZERO), []);
+    assert_eq!(place(&mut roster, 3).phase(), Phase::Gone);
 }
 
 #[test]
