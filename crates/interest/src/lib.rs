@@ -58,6 +58,4 @@ mod model;
 mod shard;
 
 pub use self::gateway::{Ask, Full, Heard, Ledger, Outcome, Question};
-pub use self::shard::{
-    Audience, MOST_GATEWAYS, NotAttached, Number, Refused, Shard, Tell, Unknown,
-};
+pub use self::shard::{Audience, NotAttached, Number, Refused, Shard, Tell, Unknown};

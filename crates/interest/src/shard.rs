@@ -15,13 +15,13 @@ use self::news::News;
 pub use self::news::Tell;
 use self::topics::Topics;
 
-/// The most gateways that a shard knows at once, those that are away included.
-pub const MOST_GATEWAYS: usize = 1_024;
+/// The most lives of gateways that a shard knows at once, those that are away included.
+const MOST_LIVES: usize = 1_024;
 
 /// One shard of the hub; `L` leads to a gateway.
 ///
-/// Bounds: so many registrations as it was made for, [`MOST_GATEWAYS`], and for each
-/// gateway the news about as many topics as there are.
+/// Bounds: so many registrations as it was made for, 1,024 lives of gateways, and for each
+/// of them the news about as many topics as there are.
 #[derive(Debug)]
 pub struct Shard<L> {
     most: usize,
@@ -155,7 +155,7 @@ impl<L: Clone> Shard<L> {
             return Err(NotAttached::Dead);
         }
         let known = self.of_life(&life);
-        if known.is_none() && self.gateways.len() >= MOST_GATEWAYS {
+        if known.is_none() && self.gateways.len() >= MOST_LIVES {
             return Err(NotAttached::Full);
         }
         let gateway = Gateway {

@@ -34,8 +34,8 @@ struct Job {
 #[derive(Deserialize, JsonSchema)]
 #[serde(crate = "conduit::serde")]
 #[schemars(crate = "conduit::schemars")]
-struct Word {
-    word: String,
+pub(crate) struct Word {
+    pub(crate) word: String,
 }
 
 /// The right to work on a task, as long as this lives.

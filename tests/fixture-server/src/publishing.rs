@@ -1,13 +1,14 @@
 //! Tools that publish many changes at once, and one that changes its state many times.
 
 use std::collections::VecDeque;
-use std::future::poll_fn;
-use std::task::Poll;
 use std::time::Duration;
 
 use conduit::schemars::JsonSchema;
 use conduit::serde::Deserialize;
 use conduit::{Cancelled, Context, Published, TaskSupport, ToolBuilder, ToolError, form, tool};
+
+use crate::durable::Word;
+use crate::slow::let_others_run;
 
 /// How many changes of `publish_many` are on their way at once.
 const UNDER_WAY: usize = 1024;
@@ -47,13 +48,6 @@ struct Course {
     /// How long each step takes, in milliseconds.
     #[schemars(range(max = 60_000))]
     ms: u64,
-}
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(crate = "conduit::serde")]
-#[schemars(crate = "conduit::schemars")]
-struct Word {
-    word: String,
 }
 
 pub(crate) fn tools() -> [ToolBuilder; 3] {
@@ -136,16 +130,4 @@ impl Course {
         }
         Ok(())
     }
-}
-
-async fn let_others_run() {
-    let mut have_run = false;
-    poll_fn(|context| {
-        if std::mem::replace(&mut have_run, true) {
-            return Poll::Ready(());
-        }
-        context.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
 }

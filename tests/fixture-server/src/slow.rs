@@ -108,7 +108,8 @@ async fn linger(arguments: Linger, context: Context) -> Result<String, Cancelled
     Ok(arguments.echo.unwrap_or_else(|| "you are back".to_owned()))
 }
 
-async fn let_others_run() {
+/// Lets everything else that is ready run once.
+pub(crate) async fn let_others_run() {
     let mut have_run = false;
     poll_fn(|context| {
         if std::mem::replace(&mut have_run, true) {

@@ -314,7 +314,7 @@ fn entering_the_same_map_again_means_nothing_new() {
 
 #[test]
 fn more_gateways_than_may_be_are_refused() {
-    let most = u16::try_from(MOST_GATEWAYS).expect("small");
+    let most = u16::try_from(MOST_LIVES).expect("small");
     let mut shard = Shard::new(ROOM);
     for gateway in 0..most {
         attach(&mut shard, gateway, u64::from(gateway));
